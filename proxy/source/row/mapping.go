@@ -31,7 +31,14 @@ type Mapping struct {
 	Columns []KeyColumn // the key's columns with their kinds
 	Primary bool        // the key is the primary key, so its changes come from one partition
 
-	schema atomic.Pointer[Schema]
+	generation atomic.Uint64
+	learned    atomic.Pointer[learned]
+}
+
+// learned is a schema and the generation of the catalog it was read in.
+type learned struct {
+	generation uint64
+	schema     *Schema
 }
 
 // Shape returns what the value is.
@@ -43,11 +50,27 @@ func (m *Mapping) Shape() Shape {
 }
 
 // Schema returns the columns of the value, or nil while they are not known
-// (after a schema change, until the source has read its catalog again).
-func (m *Mapping) Schema() *Schema { return m.schema.Load() }
+// (after Forget, until the source has read its catalog again).
+func (m *Mapping) Schema() *Schema {
+	if l := m.learned.Load(); l != nil && l.generation == m.generation.Load() {
+		return l.schema
+	}
+	return nil
+}
 
-// SetSchema publishes the columns of the value; nil: not known.
-func (m *Mapping) SetSchema(s *Schema) { m.schema.Store(s) }
+// Generation counts the calls of Forget. A source reads it before its catalog
+// and gives it to Learn after.
+func (m *Mapping) Generation() uint64 { return m.generation.Load() }
+
+// Forget says that the table's columns may have changed.
+func (m *Mapping) Forget() { m.generation.Add(1) }
+
+// Learn publishes the columns that a catalog read begun at that generation
+// found. If Forget was called since, what it found may be old, and the schema
+// stays unknown.
+func (m *Mapping) Learn(generation uint64, s *Schema) {
+	m.learned.Store(&learned{generation: generation, schema: s})
+}
 
 // Check reports why text is not the accepted spelling of a key of this use
 // case. text begins with the use case's name and a colon.
