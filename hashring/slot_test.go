@@ -1,0 +1,44 @@
+package hashring
+
+import "testing"
+
+// The slots were computed by CLUSTER KEYSLOT of Redis 7.0.15, and the CRC by
+// the specification of Redis Cluster ("123456789" gives 31C3).
+func TestSlotOfIsRedisClusters(t *testing.T) {
+	if got := crc16([]byte("123456789")); got != 0x31C3 {
+		t.Errorf("crc16 = %#x, want 0x31c3", got)
+	}
+	for _, c := range []struct {
+		key  string
+		slot int
+	}{
+		{"", 0},
+		{"foo", 12182},
+		{"users:42", 9664},
+		{"orders:1:2", 3938},
+		{"foo{hash_tag}", 2515},
+		{"bar{hash_tag}", 2515},
+		{"{}", 15257},
+		{"foo{}{bar}", 8363},
+		{"foo{{bar}}zap", 4015},
+		{"foo{bar}{zap}", 5061},
+		{"{user1000}.following", 3443},
+		{"foo{bar", 15278},
+		{"foo}bar{", 11073},
+		{"}{a}", 15495},
+		{"{a}{", 15495},
+		{"key:__rand_int__", 13782},
+		{"été:1", 5252},
+	} {
+		if got := SlotOf([]byte(c.key)); got != c.slot {
+			t.Errorf("SlotOf(%q) = %d, want %d", c.key, got, c.slot)
+		}
+	}
+}
+
+func TestSlotOfAllocatesNothing(t *testing.T) {
+	key := []byte("orders:{42}:7")
+	if n := testing.AllocsPerRun(100, func() { SlotOf(key) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
