@@ -1,0 +1,81 @@
+package cache
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// Explain says what a read of key under its use case's bound would find, and
+// why: pairs of a name and a value, for a person to read. It takes no fill and
+// changes nothing.
+func (c *Cache) Explain(key proxy.Key) [][2]string {
+	u := &c.cases[key.UseCase.ID]
+	hash := hashOf(key.Text)
+	at := c.now()
+	e := c.known(u, hash, key.Text)
+	facts := [][2]string{
+		{"key", string(key.Text)},
+		{"use case", key.UseCase.Name},
+		{"bound", u.Bound.String()},
+		{"stamp slot", strconv.FormatUint(c.stamps.index(hash), 10)},
+		{"stamp", strconv.FormatUint(c.stamps.of(hash), 10)},
+		{"epoch", strconv.FormatUint(u.epoch.Load(), 10)},
+		{"watermark age", age(at.hi, at.watermark)},
+		{"a read now", c.outcome(u, e, hash, &at)},
+	}
+	if e != nil {
+		facts = append(facts, [][2]string{
+			{"entry", presence(e)},
+			{"entry stamp", strconv.FormatUint(e.stamp, 10)},
+			{"entry epoch", strconv.FormatUint(e.epoch, 10)},
+			{"as-of", strconv.FormatInt(int64(e.asOf(at.watermark)), 10)},
+			{"as-of age", age(at.hi, e.asOf(at.watermark))},
+			{"position", strconv.FormatUint(e.position.Commit, 10) + "/" + strconv.FormatUint(e.position.Seq, 10)},
+			{"ttl left", age(e.expires, at.hi)},
+		}...)
+	}
+	running, waiting := c.locks.Running(hash, key.Text)
+	if running != nil {
+		facts = append(facts, [2]string{"fill running", running.why.String()})
+	}
+	if waiting {
+		facts = append(facts, [2]string{"fill waiting", "yes"})
+	}
+	return facts
+}
+
+// outcome is judge in words; unlike judge it does not use up what is known of
+// evictions.
+func (c *Cache) outcome(u *useCase, e *entry, hash uint64, at *moment) string {
+	if e == nil {
+		return "fill: not in memory"
+	}
+	switch why := c.judge(u, e, hash, proxy.Freshness{}, at); why {
+	case reasonNone:
+		return "hit"
+	case reasonRefresh:
+		return "hit, refreshed ahead"
+	default:
+		return "fill: " + why.String()
+	}
+}
+
+func presence(e *entry) string {
+	kind := "lifted"
+	if e.pinned {
+		kind = "pinned"
+	}
+	if !e.row.Exists() {
+		return "absence, " + kind
+	}
+	return strconv.Itoa(e.row.Size()) + " bytes, " + kind
+}
+
+func age(now, then proxy.Time) string {
+	if now == proxy.Forever || then == proxy.Never {
+		return "unknown"
+	}
+	return now.Sub(then).Round(time.Microsecond).String()
+}

@@ -1,0 +1,191 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
+)
+
+// reason says why a fill was made.
+type reason uint8
+
+const (
+	reasonNone      reason = iota
+	reasonCold             // the key was not in memory
+	reasonEvicted          // its slot lost an entry for want of room
+	reasonExpired          // older than the bound, or than ttl_max
+	reasonChanged          // a change or a write of this key voided it
+	reasonNeighbour        // a change of another key of its slot did
+	reasonEpoch            // the epoch of the use case moved
+	reasonRefresh          // still good, but soon outside the bound
+	reasonPinned           // a pinned entry older than the bound
+	reasonStrong           // the read asked for the source itself
+	reasonToken            // the read's token is newer than the entry
+	reasons
+)
+
+var reasonNames = [reasons]string{
+	"none", "cold", "evicted", "expired", "changed", "neighbour", "epoch", "refresh", "pinned", "strong", "token",
+}
+
+func (r reason) String() string { return reasonNames[r] }
+
+var errFillTimeout = fmt.Errorf("%w: no answer in time", proxy.ErrUnavailable)
+
+// flight is one fill of one key, from the moment somebody needs it. stamp,
+// epoch and asof are set before sent; result is set before done is closed.
+type flight struct {
+	useCase *proxy.UseCase
+	key     string
+	hash    uint64
+	why     reason
+
+	stamp, epoch uint64
+	asof         proxy.Time
+	sent         atomic.Bool
+
+	result proxy.Result
+	home   entries // the store that took the value, if one did
+	done   chan struct{}
+}
+
+// wait returns nil once the flight has its result, which it prefers to
+// everything else that has come by then.
+func (f *flight) wait(ctx context.Context, timeout <-chan time.Time) error {
+	select {
+	case <-f.done:
+		return nil
+	default:
+	}
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timeout:
+		return errFillTimeout
+	}
+}
+
+// failed reports whether the flight has ended with an error: that one reaches
+// those who waited, and nobody who comes later.
+func (f *flight) failed() bool {
+	select {
+	case <-f.done:
+		return f.result.Err != nil
+	default:
+		return false
+	}
+}
+
+// runAll runs fills together, then those that waited behind them, until nobody
+// waits any more.
+func (c *Cache) runAll(fs []*flight) {
+	for len(fs) > 0 {
+		fs = c.run(fs)
+	}
+}
+
+// run sends one batch of fills, hands out the answers, and returns the fills
+// that waited behind them.
+func (c *Cache) run(fs []*flight) (next []*flight) {
+	reqs := c.send(fs)
+	ctx, cancel := context.WithTimeout(context.Background(), c.fillTimeout)
+	defer cancel()
+	results := make([]proxy.Result, len(fs))
+	c.next.Load(ctx, reqs, results)
+	c.land(fs, results)
+	return c.leave(fs)
+}
+
+// send does what must be done before the statement is sent: stamps and epochs
+// are read, then the as-of that all keys share.
+func (c *Cache) send(fs []*flight) []proxy.Request {
+	reqs := make([]proxy.Request, len(fs))
+	for i, f := range fs {
+		f.stamp = c.stamps.of(f.hash)
+		f.epoch = c.cases[f.useCase.ID].epoch.Load()
+		reqs[i].Key = proxy.Key{UseCase: f.useCase, Text: []byte(f.key)}
+		c.metrics.fills[f.useCase.ID][f.why].Inc()
+	}
+	lo, _ := c.clock.Bounds()
+	for _, f := range fs {
+		f.asof = lo
+		f.sent.Store(true)
+	}
+	return reqs
+}
+
+// land installs what may be installed and gives every flight its result.
+func (c *Cache) land(fs []*flight, results []proxy.Result) {
+	_, hi := c.clock.Bounds()
+	for i, f := range fs {
+		res := &results[i]
+		if res.Err == nil {
+			res.Err = c.stream.Found(res.Primary, f.asof)
+		}
+		if res.Err != nil {
+			f.result = proxy.Result{Err: res.Err}
+		} else {
+			res.AsOf, res.Upper, res.Origin = f.asof, hi, proxy.FromFill
+			f.result = *res
+			c.install(f)
+		}
+		close(f.done)
+	}
+}
+
+// install keeps the value of a fill, unless a change or the epoch passed it:
+//
+//  1. a fill reads the old row
+//  2. the row changes, the change is applied: stamp bumped, nothing to drop
+//  3. the fill installs the old row, and no further change comes to void it
+//
+// The check only spares memory: the entry carries the stamp read before the
+// fill was sent, so every later read finds it void.
+func (c *Cache) install(f *flight) {
+	u := &c.cases[f.useCase.ID]
+	stamp, epoch := f.stamp, f.epoch
+	if hook.Mutant(hook.InstallUnchecked) {
+		stamp, epoch = c.stamps.of(f.hash), u.epoch.Load()
+	}
+	if stamp != c.stamps.of(f.hash) || epoch != u.epoch.Load() {
+		c.metrics.refused[f.useCase.ID].Inc()
+		return
+	}
+	hook.At("cache.install.checked")
+	f.home = c.put(u, f.hash, &entry{
+		key:      f.key,
+		row:      f.result.Row,
+		stamp:    stamp,
+		epoch:    epoch,
+		asof:     f.asof,
+		upper:    f.result.Upper,
+		expires:  expiry(f.asof, u.TTLMax, f.hash),
+		position: f.result.Position,
+		pinned:   f.result.Pinned,
+	})
+}
+
+// leave frees the fill locks once what was installed can be found. Until then
+// the flights stay, and reads of their keys join them: otherwise a read that
+// comes right after would not see the entry yet and fill again.
+func (c *Cache) leave(fs []*flight) (next []*flight) {
+	var settled entries
+	for _, f := range fs {
+		if f.home != nil && f.home != settled {
+			f.home.Settle()
+			settled = f.home
+		}
+	}
+	for _, f := range fs {
+		if n := c.locks.Leave(f.hash, f.key); n != nil {
+			next = append(next, n)
+		}
+	}
+	return next
+}

@@ -1,0 +1,118 @@
+package cache
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// metrics are the cache's counters, resolved once: slices are indexed by the
+// use case's ID.
+type metrics struct {
+	vecs      []prometheus.Collector
+	hits      []striped
+	hitDesc   *prometheus.Desc
+	names     []string
+	fills     [][reasons]prometheus.Counter
+	joins     []prometheus.Counter
+	refused   []prometheus.Counter
+	failed    []prometheus.Counter
+	stale     []prometheus.Counter
+	replaced  []prometheus.Counter
+	dropped   []prometheus.Counter
+	voided    []prometheus.Counter
+	evictions prometheus.Counter
+	used      *prometheus.Desc
+	bound     *prometheus.Desc
+}
+
+// striped is a counter that many cores raise: each takes the stripe of the
+// key it serves.
+type striped [16]struct {
+	n atomic.Uint64
+	_ [56]byte // a cache line of its own
+}
+
+func (s *striped) add(hash uint64) { s[hash%16].n.Add(1) }
+
+func (s *striped) sum() (n uint64) {
+	for i := range s {
+		n += s[i].n.Load()
+	}
+	return n
+}
+
+func newMetrics(catalog *proxy.Catalog) *metrics {
+	m := &metrics{
+		hits:    make([]striped, len(catalog.All())),
+		hitDesc: prometheus.NewDesc("freshet_cache_hits_total", "Reads answered from memory within their bound.", []string{"use_case"}, nil),
+		used:    prometheus.NewDesc("freshet_cache_used_bytes", "Memory accounted to entries.", []string{"store"}, nil),
+		bound:   prometheus.NewDesc("freshet_cache_max_bytes", "Memory that entries may take.", []string{"store"}, nil),
+		evictions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "freshet_cache_evictions_total", Help: "Entries that had to make room, or found none."}),
+	}
+	m.vecs = append(m.vecs, m.evictions)
+	fills := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "freshet_cache_fills_total", Help: "Reads of the source, one per key, by why they were made."},
+		[]string{"use_case", "reason"})
+	m.vecs = append(m.vecs, fills)
+	perCase := func(name, help string) []prometheus.Counter {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"use_case"})
+		m.vecs = append(m.vecs, vec)
+		var out []prometheus.Counter
+		for _, u := range catalog.All() {
+			out = append(out, vec.WithLabelValues(u.Name))
+		}
+		return out
+	}
+	m.joins = perCase("freshet_cache_joins_total", "Reads that shared a fill begun for another.")
+	m.refused = perCase("freshet_cache_installs_refused_total", "Fills whose value was not kept because a change passed them.")
+	m.failed = perCase("freshet_cache_failed_reads_total", "Reads whose fill brought no answer in time.")
+	m.stale = perCase("freshet_cache_stale_reads_total", "Reads answered outside the bound, as on_unavailable: stale asks.")
+	m.replaced = perCase("freshet_cache_replaced_total", "Changes that replaced an entry.")
+	m.dropped = perCase("freshet_cache_dropped_total", "Changes and writes that made an entry void.")
+	m.voided = perCase("freshet_cache_voids_total", "Times everything cached for a use case was made void.")
+	for _, u := range catalog.All() {
+		m.names = append(m.names, u.Name)
+		var by [reasons]prometheus.Counter
+		for r := reasonCold; r < reasons; r++ {
+			by[r] = fills.WithLabelValues(u.Name, r.String())
+		}
+		m.fills = append(m.fills, by)
+	}
+	return m
+}
+
+// Describe implements prometheus.Collector.
+func (c *Cache) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+
+// Collect implements prometheus.Collector.
+func (c *Cache) Collect(ch chan<- prometheus.Metric) {
+	for _, v := range c.metrics.vecs {
+		v.Collect(ch)
+	}
+	for i, name := range c.metrics.names {
+		ch <- prometheus.MustNewConstMetric(c.metrics.hitDesc, prometheus.CounterValue, float64(c.metrics.hits[i].sum()), name)
+	}
+	for name, s := range c.storesByName() {
+		used, bound := s.Used()
+		ch <- prometheus.MustNewConstMetric(c.metrics.used, prometheus.GaugeValue, float64(used), name)
+		ch <- prometheus.MustNewConstMetric(c.metrics.bound, prometheus.GaugeValue, float64(bound), name)
+	}
+}
+
+// storesByName names each store once: the two that are shared, and those of
+// use cases with memory of their own.
+func (c *Cache) storesByName() map[string]entries {
+	named := map[string]entries{"absences": c.absences}
+	for i := range c.cases {
+		name := "shared"
+		if c.cases[i].MaxBytes > 0 {
+			name = c.metrics.names[i]
+		}
+		named[name] = c.cases[i].rows
+	}
+	return named
+}
