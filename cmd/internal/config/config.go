@@ -1,0 +1,188 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// Config is everything that can be set. The tags of a field are its
+// declaration: yaml is the name, default the value it has if it is not given,
+// min and max its limits, enum its choices, doc its meaning.
+type Config struct {
+	Node     Node      `yaml:"node" doc:"This node."`
+	Memory   Memory    `yaml:"memory" doc:"What the cache may hold."`
+	Source   Source    `yaml:"source" doc:"The database whose rows are cached."`
+	Stream   Stream    `yaml:"stream" doc:"How the source's changes arrive."`
+	Relay    Relay     `yaml:"relay" doc:"What ships the changes: used by \"freshet relay\" only."`
+	UseCases []UseCase `yaml:"use_cases" doc:"The mapped tables. A use case's name is the prefix of its keys."`
+	Ring     Ring      `yaml:"ring" doc:"Who owns which key. Without members, this node owns all."`
+
+	where map[string]int // line of each setting that was given, by path
+	file  string
+}
+
+// Node is what this process listens on, and its limits.
+type Node struct {
+	Listen        string   `yaml:"listen" default:"127.0.0.1:6400" doc:"Address for Redis clients."`
+	Admin         string   `yaml:"admin" default:"127.0.0.1:6480" doc:"Address for /metrics, /healthz, /readyz and pprof. Keep it private."`
+	MaxClients    int      `yaml:"max_clients" default:"10000" min:"1" max:"1000000" doc:"Connections at a time; one more is refused."`
+	IdleTimeout   Duration `yaml:"idle_timeout" default:"0s" min:"0s" doc:"A connection that sends nothing for this long is closed; 0s: never."`
+	WriteTimeout  Duration `yaml:"write_timeout" default:"10s" min:"10ms" doc:"A client that takes none of its replies for this long is disconnected."`
+	MaxBulk       Size     `yaml:"max_bulk" default:"16MiB" min:"1KiB" max:"512MiB" doc:"The longest argument a client may send."`
+	MaxReplies    Size     `yaml:"max_replies" default:"64MiB" min:"64KiB" max:"4GiB" doc:"Replies held for one connection that does not read them."`
+	DrainTimeout  Duration `yaml:"drain_timeout" default:"10s" min:"0s" max:"10m" doc:"At the end, how long connections may finish what they have sent."`
+	ProbeInterval Duration `yaml:"probe_interval" default:"50ms" min:"5ms" max:"10s" doc:"How often the source's clock is read. Rarer widens the clock interval by 200 ppm."`
+	LogLevel      string   `yaml:"log_level" default:"info" enum:"debug,info,warn,error" doc:"The least level that is logged."`
+}
+
+// Memory bounds what the cache holds.
+type Memory struct {
+	Budget     Size `yaml:"budget" default:"256MiB" min:"8MiB" doc:"Entries of all use cases together."`
+	AbsentPart int  `yaml:"absent_percent" default:"10" min:"1" max:"100" doc:"Share of the budget that cached absences (\"no such row\") may take."`
+}
+
+// Source is the database. Exactly one kind is set.
+type Source struct {
+	SQLite SQLite `yaml:"sqlite" doc:"A SQLite file on this machine."`
+}
+
+// SQLite is a SQLite file.
+type SQLite struct {
+	Path    string `yaml:"path" doc:"The database file. A relative path starts at this file's folder. Required."`
+	Readers int    `yaml:"readers" default:"4" min:"1" max:"256" doc:"Connections that read at the same time."`
+}
+
+// Stream is how changes arrive.
+type Stream struct {
+	Kafka Kafka `yaml:"kafka" doc:"The Kafka cluster and topic."`
+}
+
+// Kafka is one topic of a cluster, and the way to it.
+type Kafka struct {
+	Brokers []string `yaml:"brokers" default:"[127.0.0.1:9092]" doc:"Where to find the cluster first."`
+	Topic   string   `yaml:"topic" default:"freshet" doc:"The topic of this source's changes. It must not be compacted."`
+	TLS     TLS      `yaml:"tls" doc:"Encryption towards the brokers."`
+	SASL    SASL     `yaml:"sasl" doc:"Authentication towards the brokers."`
+}
+
+// TLS is encryption towards a server.
+type TLS struct {
+	Enabled    bool   `yaml:"enabled" default:"false" doc:"Whether to use TLS."`
+	CAFile     string `yaml:"ca_file" doc:"Certificates to trust, PEM; none: the system's."`
+	CertFile   string `yaml:"cert_file" doc:"This client's certificate, PEM, if the server asks for one."`
+	KeyFile    string `yaml:"key_file" doc:"The certificate's key, PEM."`
+	ServerName string `yaml:"server_name" doc:"The name to check in the server's certificate; none: the host dialled."`
+}
+
+// SASL is authentication towards a server.
+type SASL struct {
+	Mechanism string `yaml:"mechanism" default:"none" enum:"none,plain,scram-sha-256,scram-sha-512" doc:"How to authenticate."`
+	Username  string `yaml:"username" doc:"The user."`
+	Password  Secret `yaml:"password" doc:"The user's password: ${NAME} or file:PATH."`
+}
+
+// Relay ships the source's changes to the stream.
+type Relay struct {
+	Slot               string   `yaml:"slot" default:"freshet" doc:"The name of this relay's slot: part of the stream's identity."`
+	CheckpointInterval Duration `yaml:"checkpoint_interval" default:"100ms" min:"5ms" max:"1m" doc:"How often each partition gets a checkpoint: the floor of what bounds can be kept by the stream."`
+	PollInterval       Duration `yaml:"poll_interval" default:"5ms" min:"1ms" max:"10s" doc:"How often the source is asked for changes."`
+	Admin              string   `yaml:"admin" default:"127.0.0.1:6481" doc:"Address of the relay's own /metrics, /healthz and pprof."`
+}
+
+// UseCase is one mapped table.
+type UseCase struct {
+	Name          string   `yaml:"name" doc:"The keys' prefix: letters, digits, \"_\", \"-\" and \".\". Required."`
+	Table         string   `yaml:"table" doc:"The table. Required."`
+	Key           []string `yaml:"key" doc:"Key columns in the order of the key's parts: the primary key, or any unique index of NOT NULL columns. None: the primary key."`
+	Column        string   `yaml:"column" doc:"The column GET gives; none: the whole row, as JSON and by the hash commands."`
+	ReadOnly      bool     `yaml:"read_only" default:"false" doc:"Refuse writes."`
+	Bound         Duration `yaml:"bound" default:"2s" min:"0s" max:"24h" doc:"How old an answer may be. 0s: as fresh as a read of the source."`
+	TTLMax        Duration `yaml:"ttl_max" default:"24h" min:"1s" doc:"The longest life of an entry, whatever the stream says."`
+	OnUnavailable string   `yaml:"on_unavailable" default:"error" enum:"error,stale" doc:"When the source cannot be read in time: an error, or an entry up to max_stale old, marked as outside the bound."`
+	MaxStale      Duration `yaml:"max_stale" default:"0s" min:"0s" doc:"For on_unavailable: stale. At least the bound."`
+	MaxBytes      Size     `yaml:"max_bytes" default:"0" min:"0" doc:"What this use case may hold; 0: up to the whole budget."`
+	RefreshAhead  bool     `yaml:"refresh_ahead" default:"true" doc:"Refill hot entries at 0.8 of the bound while the stream does not carry them."`
+	Timeout       Duration `yaml:"timeout" default:"1s" min:"1ms" max:"1m" doc:"How long one read of the source may take."`
+}
+
+// Ring is the static membership of a tier.
+type Ring struct {
+	Self    string   `yaml:"self" doc:"This node's name among the members. Required with members."`
+	Members []string `yaml:"members" doc:"The names of all nodes, in any order."`
+}
+
+// Default returns a configuration in which every setting has its default.
+// Settings without one (a source, use cases) are still to be given.
+func Default() *Config {
+	c := &Config{}
+	setDefaults(reflect.ValueOf(c).Elem())
+	return c
+}
+
+// DefaultUseCase returns a use case of that name in which every other setting
+// has its default.
+func DefaultUseCase(name string) UseCase {
+	var u UseCase
+	setDefaults(reflect.ValueOf(&u).Elem())
+	u.Name = name
+	return u
+}
+
+// Load reads, checks and completes a configuration file.
+func Load(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data, os.LookupEnv)
+}
+
+// Parse is Load of what has been read from path, with the environment given by
+// lookup.
+func Parse(path string, data []byte, lookup func(string) (string, bool)) (*Config, error) {
+	c := Default()
+	d := &decoder{file: path, where: map[string]int{}}
+	d.document(data, reflect.ValueOf(c).Elem())
+	c.file, c.where = path, d.where
+	if len(d.errs) > 0 {
+		return nil, errors.Join(d.errs...)
+	}
+	c.resolve(filepath.Dir(path))
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if err := c.Stream.Kafka.SASL.Password.read(filepath.Dir(path), lookup); err != nil {
+		return nil, c.errorf("stream.kafka.sasl.password", "%w", err)
+	}
+	return c, nil
+}
+
+// resolve makes paths that are relative to the configuration's folder
+// relative to the working one.
+func (c *Config) resolve(dir string) {
+	tls := &c.Stream.Kafka.TLS
+	for _, p := range []*string{&c.Source.SQLite.Path, &tls.CAFile, &tls.CertFile, &tls.KeyFile} {
+		if *p != "" && !filepath.IsAbs(*p) {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+}
+
+// errorf is an error about the setting at path, with file and line: its own,
+// or that of what it belongs to if it was not given.
+func (c *Config) errorf(path, format string, args ...any) error {
+	err := fmt.Errorf("%s: "+format, append([]any{path}, args...)...)
+	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
+		if line := c.where[at]; line > 0 {
+			return fmt.Errorf("%s:%d: %w", c.file, line, err)
+		}
+	}
+	if c.file != "" {
+		return fmt.Errorf("%s: %w", c.file, err)
+	}
+	return err
+}

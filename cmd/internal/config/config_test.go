@@ -1,0 +1,175 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const examples = "../../../testdata/config"
+
+func env(vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+}
+
+func TestExamplesLoad(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(examples, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret"})); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
+	f := filepath.Join(examples, "shop.yaml")
+	data, err := os.ReadFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []struct {
+		what      string
+		got, want any
+	}{
+		{"given", c.Node.MaxClients, 2000},
+		{"default beside given", c.Node.DrainTimeout, Duration(10 * time.Second)},
+		{"size", c.Memory.Budget, Size(1 << 30)},
+		{"list", c.Stream.Kafka.Brokers, []string{"kafka-1.shop.example:9093", "kafka-2.shop.example:9093"}},
+		{"list of names", c.UseCases[1].Key, []string{"email"}},
+		{"duration", c.UseCases[2].Bound, Duration(500 * time.Millisecond)},
+		{"default in a list item", c.UseCases[2].TTLMax, Duration(24 * time.Hour)},
+		{"default that is true", c.UseCases[3].RefreshAhead, true},
+		{"secret", c.Stream.Kafka.SASL.Password.Value(), "s3cret"},
+	} {
+		if !reflect.DeepEqual(e.got, e.want) {
+			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
+		}
+	}
+}
+
+func TestRelativePathsStartAtTheFile(t *testing.T) {
+	c, err := Load(filepath.Join(examples, "minimal.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(examples, "shop.db"); c.Source.SQLite.Path != want {
+		t.Errorf("path = %s, want %s", c.Source.SQLite.Path, want)
+	}
+}
+
+func TestSecretsAreNeverPrinted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("hunter2\r\nnot this\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{"${PASSWORD}", "file:password", "file:" + filepath.Join(dir, "password")} {
+		text := minimal + "stream: {kafka: {sasl: {mechanism: plain, username: u, password: '" + ref + "'}}}\n"
+		c, err := Parse(filepath.Join(dir, "f.yaml"), []byte(text), env(map[string]string{"PASSWORD": "hunter2"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Stream.Kafka.SASL.Password.Value(); got != "hunter2" {
+			t.Errorf("%s: read %q", ref, got)
+		}
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+			if out := fmt.Sprintf(verb, c.Stream.Kafka.SASL.Password) + fmt.Sprintf(verb, c.Stream.Kafka.SASL); strings.Contains(out, "hunter2") {
+				t.Errorf("%s prints %s", verb, out)
+			}
+		}
+	}
+}
+
+// Errors of the parser quote no line: the next one may hold a secret.
+func TestErrorsQuoteNoNeighbours(t *testing.T) {
+	text := "stream:\n  kafka:\n    sasl:\n      password: hunter2\n      username: [\n"
+	_, err := Parse("f.yaml", []byte(text), env(nil))
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("err = %v", err)
+	}
+	_, err = Parse("f.yaml", []byte("stream: {kafka: {sasl: {password: hunter2}}}"), env(nil))
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "${NAME}") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// The reference is a configuration: with what has no default added, it loads,
+// and gives the defaults.
+func TestPrintedReferenceIsTheDefaults(t *testing.T) {
+	var b bytes.Buffer
+	if err := PrintDefaults(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(b.String(), "# path:", "path: x.db", 1)
+	text = strings.Replace(text, "\n# use_cases:\n#   - name: ", "\nuse_cases:\n  - name: u", 1)
+	text = strings.Replace(text, "\n#     table: ", "\n    table: t", 1)
+	got, err := Parse("f.yaml", []byte(text), env(nil))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	want := Default()
+	want.Source.SQLite.Path = "x.db"
+	want.UseCases = []UseCase{DefaultUseCase("u")}
+	want.UseCases[0].Table = "t"
+	got.where, got.file = nil, ""
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// A setting that is declared without a meaning, or with a default outside its
+// limits, is a defect of this package.
+func TestEverySettingIsDeclaredInFull(t *testing.T) {
+	var walk func(rt reflect.Type, path string)
+	walk = func(rt reflect.Type, path string) {
+		for i := range rt.NumField() {
+			f := rt.Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			if f.Tag.Get("yaml") == "" || f.Tag.Get("doc") == "" {
+				t.Errorf("%s.%s has no name or no meaning", path, f.Name)
+			}
+			if f.Type.Kind() == reflect.Slice {
+				f.Type = f.Type.Elem()
+			}
+			if f.Type.Kind() == reflect.Struct {
+				walk(f.Type, path+"."+f.Name)
+			}
+		}
+	}
+	walk(reflect.TypeFor[Config](), "Config")
+}
+
+func TestSizesAndDurations(t *testing.T) {
+	for text, want := range map[string]Size{"0": 0, "17": 17, "5B": 5, "4KiB": 4096, "256MiB": 256 << 20, "1 GiB": 1 << 30, "-1": -1} {
+		if got, err := parseSize(text); got != want || err != nil {
+			t.Errorf("parseSize(%q) = %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "MiB", "1.5MiB", "1MB", "9223372036854775807KiB", "x", "1e3"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("parseSize(%q) = %d", text, got)
+		}
+	}
+	for text, want := range map[string]string{"2s": "2s", "100ms": "100ms", "24h": "24h", "90m": "1h30m", "0s": "0s", "1h0m5s": "1h0m5s"} {
+		if d, err := parseDuration(text); d.String() != want || err != nil {
+			t.Errorf("%q prints as %q, %v", text, d, err)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+var (
+	useCaseName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	topicName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,249}$`) // Kafka's own rule
+)
+
+// Validate checks what no single setting shows. It returns all errors, joined.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(path, format string, args ...any) { errs = append(errs, c.errorf(path, format, args...)) }
+	c.validateNode(bad)
+	c.validateStream(bad)
+	c.validateUseCases(bad)
+	c.validateRing(bad)
+	return errors.Join(errs...)
+}
+
+type reporter func(path, format string, args ...any)
+
+func (c *Config) validateNode(bad reporter) {
+	addresses := []struct{ path, value string }{
+		{"node.listen", c.Node.Listen}, {"node.admin", c.Node.Admin}, {"relay.admin", c.Relay.Admin},
+	}
+	for _, a := range addresses {
+		if err := checkAddress(a.value); err != nil {
+			bad(a.path, "%w", err)
+		}
+	}
+	if c.Node.Listen == c.Node.Admin && !anyPort(c.Node.Admin) {
+		bad("node.admin", "%s is node.listen too; give it a port of its own", c.Node.Admin)
+	}
+	if c.Source.SQLite.Path == "" {
+		bad("source.sqlite.path", "is required; name the database file")
+	}
+}
+
+func (c *Config) validateStream(bad reporter) {
+	k := &c.Stream.Kafka
+	if len(k.Brokers) == 0 {
+		bad("stream.kafka.brokers", "is empty; name at least one broker as HOST:PORT")
+	}
+	for i, b := range k.Brokers {
+		if err := checkAddress(b); err != nil {
+			bad(fmt.Sprintf("stream.kafka.brokers[%d]", i), "%w", err)
+		}
+	}
+	if !topicName.MatchString(k.Topic) || k.Topic == "." || k.Topic == ".." {
+		bad("stream.kafka.topic", `%q is no topic's name; use letters, digits, ".", "_" and "-"`, k.Topic)
+	}
+	if (k.TLS.CertFile == "") != (k.TLS.KeyFile == "") {
+		bad("stream.kafka.tls", "cert_file and key_file belong together; give both or none")
+	}
+	if !k.TLS.Enabled && (k.TLS.CAFile != "" || k.TLS.CertFile != "" || k.TLS.ServerName != "") {
+		bad("stream.kafka.tls", "files or a name are given, but TLS is off; set enabled: true or remove them")
+	}
+	authenticates := k.SASL.Mechanism != "none"
+	if authenticates && (k.SASL.Username == "" || !k.SASL.Password.Given()) {
+		bad("stream.kafka.sasl", "%s needs username and password; give both", k.SASL.Mechanism)
+	}
+	if !authenticates && (k.SASL.Username != "" || k.SASL.Password.Given()) {
+		bad("stream.kafka.sasl", "a user is given, but mechanism is none; set mechanism or remove them")
+	}
+}
+
+func (c *Config) validateUseCases(bad reporter) {
+	if len(c.UseCases) == 0 {
+		bad("use_cases", "is empty; map at least one table")
+	}
+	seen := map[string]int{}
+	for i, u := range c.UseCases {
+		at := func(setting string) string { return fmt.Sprintf("use_cases[%d].%s", i, setting) }
+		if !useCaseName.MatchString(u.Name) {
+			bad(at("name"), `%q is no name; use 1 to 64 letters, digits, "_", "-" and "."`, u.Name)
+		}
+		if first, twice := seen[u.Name]; twice {
+			bad(at("name"), "use case %q is defined twice, first as use_cases[%d]; rename one", u.Name, first)
+		}
+		seen[u.Name] = i
+		if u.Table == "" {
+			bad(at("table"), "is required; name the table of use case %q", u.Name)
+		}
+		for j, column := range u.Key {
+			if column == "" || slices.Contains(u.Key[:j], column) {
+				bad(at("key"), "column %q is empty or given twice; name each key column once", column)
+			}
+		}
+		c.validateLimits(at, &u, bad)
+	}
+}
+
+func (c *Config) validateLimits(at func(string) string, u *UseCase, bad reporter) {
+	if u.TTLMax < u.Bound {
+		bad(at("ttl_max"), "%s is less than the bound of %s; raise it", u.TTLMax, u.Bound)
+	}
+	if u.OnUnavailable == "stale" && u.MaxStale < u.Bound {
+		bad(at("max_stale"), "%s is less than the bound of %s; say how old an answer may be while the source is away", u.MaxStale, u.Bound)
+	}
+	if u.OnUnavailable != "stale" && u.MaxStale != 0 {
+		bad(at("max_stale"), "has no effect with on_unavailable: %s; set that to stale or remove this", u.OnUnavailable)
+	}
+	if u.MaxBytes > c.Memory.Budget {
+		bad(at("max_bytes"), "%s is more than memory.budget, %s; lower it", u.MaxBytes, c.Memory.Budget)
+	}
+}
+
+func (c *Config) validateRing(bad reporter) {
+	r := &c.Ring
+	if len(r.Members) == 0 {
+		if r.Self != "" {
+			bad("ring.self", "is given, but ring.members is empty; list all nodes there or remove it")
+		}
+		return
+	}
+	if !slices.Contains(r.Members, r.Self) {
+		bad("ring.self", "%q is not one of ring.members; name this node as it stands there", r.Self)
+	}
+	for i, m := range r.Members {
+		if m == "" || slices.Contains(r.Members[:i], m) {
+			bad(fmt.Sprintf("ring.members[%d]", i), "%q is empty or given twice; name each node once", m)
+		}
+	}
+}
+
+func checkAddress(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%q is no address; write HOST:PORT, such as 127.0.0.1:6400", s)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q has no port between 0 and 65535; write HOST:PORT", s)
+	}
+	return nil
+}
+
+// anyPort reports whether the system is to choose the port.
+func anyPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err == nil && port == "0"
+}
