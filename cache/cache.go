@@ -114,13 +114,21 @@ var _ proxy.Source = (*Cache)(nil)
 // New returns a cache in front of next. It refuses settings that contradict
 // each other.
 func New(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock, opts Options) (*Cache, error) {
+	ristretto := func(bytes int64, evicted func(*entry)) (entries, error) {
+		return store.New(bytes, evicted)
+	}
+	return build(catalog, next, stream, clock, opts, stampBits, ristretto)
+}
+
+// build is New over any memory and any number of stamp slots.
+func build(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock, opts Options, bits uint, memory memory) (*Cache, error) {
 	c := &Cache{
 		catalog:     catalog,
 		next:        next,
 		stream:      stream,
 		clock:       clock,
 		fillTimeout: withDefault(opts.FillTimeout, DefaultFillTimeout),
-		stamps:      newStamps(stampBits),
+		stamps:      newStamps(bits),
 		locks:       fill.New[flight](),
 		metrics:     newMetrics(catalog),
 	}
@@ -130,19 +138,22 @@ func New(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock, 
 	for _, u := range opts.UseCases {
 		c.cases = append(c.cases, useCase{UseCase: u.withDefaults()})
 	}
-	if err := c.makeStores(opts); err != nil {
+	if err := c.makeStores(opts, memory); err != nil {
 		c.closeStores()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Cache) makeStores(opts Options) error {
+// memory makes a store of that many bytes.
+type memory func(bytes int64, evicted func(*entry)) (entries, error)
+
+func (c *Cache) makeStores(opts Options, memory memory) error {
 	total := withDefault(opts.Bytes, DefaultBytes)
 	absent := int64(float64(total) * withDefault(opts.AbsenceShare, defaultAbsenceShare))
 	shared := total - absent
 	var err error
-	if c.absences, err = c.makeStore("cached absence", absent); err != nil {
+	if c.absences, err = c.makeStore(memory, "cached absence", absent); err != nil {
 		return err
 	}
 	for i := range c.cases {
@@ -150,12 +161,12 @@ func (c *Cache) makeStores(opts Options) error {
 		if u.MaxBytes == 0 {
 			continue
 		}
-		if u.rows, err = c.makeStore(c.catalog.All()[i].Name, u.MaxBytes); err != nil {
+		if u.rows, err = c.makeStore(memory, c.catalog.All()[i].Name, u.MaxBytes); err != nil {
 			return err
 		}
 		shared -= u.MaxBytes
 	}
-	rows, err := c.makeStore("all use cases without max_bytes", shared)
+	rows, err := c.makeStore(memory, "all use cases without max_bytes", shared)
 	if err != nil {
 		return err
 	}
@@ -167,8 +178,8 @@ func (c *Cache) makeStores(opts Options) error {
 	return nil
 }
 
-func (c *Cache) makeStore(what string, bytes int64) (entries, error) {
-	s, err := store.New(bytes, c.evicted)
+func (c *Cache) makeStore(memory memory, what string, bytes int64) (entries, error) {
+	s, err := memory(bytes, c.evicted)
 	if err != nil {
 		return nil, fmt.Errorf("memory for %s: %w; raise the node's memory or lower max_bytes", what, err)
 	}

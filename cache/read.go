@@ -66,8 +66,7 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 		e := c.find(u, hash, r.Key.Text)
 		why := c.judge(u, e, hash, r.Freshness, &at)
 		if why == reasonNone || why == reasonRefresh {
-			c.metrics.hits[r.Key.UseCase.ID].add(hash)
-			results[i] = answer(e, at.watermark, proxy.FromCache)
+			c.hit(r, hash, &results[i], e, &at)
 		}
 		if why == reasonNone {
 			continue
@@ -75,9 +74,16 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 		if p == nil {
 			p = &pending{}
 		}
-		c.enter(p, i, r, u, hash, why, at)
+		if e = c.enter(p, i, r, u, hash, why, at); e != nil {
+			c.hit(r, hash, &results[i], e, &at)
+		}
 	}
 	return p
+}
+
+func (c *Cache) hit(r *proxy.Request, hash uint64, res *proxy.Result, e *entry, at *moment) {
+	c.metrics.hits[r.Key.UseCase.ID].add(hash)
+	*res = answer(e, at.watermark, proxy.FromCache)
 }
 
 // judge applies the read rule: it returns why e cannot answer, or reasonNone,
@@ -99,9 +105,9 @@ func (c *Cache) judge(u *useCase, e *entry, hash uint64, f proxy.Freshness, at *
 	case f.Strong:
 		return reasonStrong
 	}
-	hook.At("cache.read.stamp")
 	asof := e.asOf(at.watermark)
 	if hook.Mutant(hook.WatermarkAfterStamp) {
+		hook.At("cache.read.stamp")
 		asof = e.asOf(c.stream.Load())
 	}
 	age, bound := at.hi.Sub(asof), f.MaxStale
@@ -141,25 +147,35 @@ func answer(e *entry, w proxy.Time, from proxy.Origin) proxy.Result {
 }
 
 // enter takes the fill lock of a key that needs a fill, and notes what the
-// read waits for.
-func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint64, why reason, at moment) {
+// read waits for. Under the lock it looks once more: a fill may have ended
+// between the first look and the lock, and what it installed can be found
+// before its lock is free.
+func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint64, why reason, at moment) (found *entry) {
 	create := func(key string) *flight {
+		if e := c.find(u, hash, r.Key.Text); e != nil && c.judge(u, e, hash, r.Freshness, &at) == reasonNone {
+			found = e
+			return nil
+		}
 		return &flight{useCase: r.Key.UseCase, key: key, hash: hash, why: why, done: make(chan struct{})}
 	}
 	if why == reasonRefresh {
 		if f := c.locks.TryEnter(hash, r.Key.Text, create); f != nil {
 			p.start = append(p.start, f)
 		}
-		return
+		return nil
 	}
 	join := func(f *flight) bool { return c.mayJoin(u, f, r.Freshness, at) }
 	f, start := c.locks.Enter(hash, r.Key.Text, join, create)
-	if start {
+	switch {
+	case f == nil:
+		return found
+	case start:
 		p.start = append(p.start, f)
-	} else {
+	default:
 		c.metrics.joins[r.Key.UseCase.ID].Inc()
 	}
 	p.waits = append(p.waits, wait{i: i, flight: f})
+	return nil
 }
 
 // mayJoin reports whether a read may share a fill that runs. One that is not

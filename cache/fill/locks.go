@@ -33,18 +33,17 @@ func New[F any]() *Locks[F] {
 // Enter returns the flight that a read of key shares. If none is running it
 // makes one, and start is true: the caller must see to it that it is run and
 // ended with [Locks.Leave]. If one is running and join accepts it, it is that
-// one; else the one behind it. hash spreads keys; it must be the same for the
-// same key. join and create are called under a lock and must not block.
+// one; else the one behind it. create may return nil if the key turns out not
+// to need a flight; then so does Enter. hash spreads keys; it must be the same
+// for the same key. join and create are called under a lock and must not
+// block.
 func (l *Locks[F]) Enter(hash uint64, key []byte, join func(running *F) bool, create func(key string) *F) (f *F, start bool) {
 	s := &l.shard[hash%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held := s.held[string(key)]
 	if held == nil {
-		text := string(key)
-		f = create(text)
-		s.held[text] = &lock[F]{running: f}
-		return f, true
+		return s.createLocked(key, create), true
 	}
 	if join(held.running) {
 		return held.running, false
@@ -55,8 +54,18 @@ func (l *Locks[F]) Enter(hash uint64, key []byte, join func(running *F) bool, cr
 	return held.next, false
 }
 
-// TryEnter makes a flight and returns it if none is running for key, and nil
-// otherwise.
+// createLocked makes the first flight of a key.
+func (s *shard[F]) createLocked(key []byte, create func(key string) *F) *F {
+	text := string(key)
+	f := create(text)
+	if f != nil {
+		s.held[text] = &lock[F]{running: f}
+	}
+	return f
+}
+
+// TryEnter is Enter for those who do not wait: it makes a flight and returns
+// it if none is running for key, and nil otherwise.
 func (l *Locks[F]) TryEnter(hash uint64, key []byte, create func(key string) *F) *F {
 	s := &l.shard[hash%shards]
 	s.mu.Lock()
@@ -64,10 +73,7 @@ func (l *Locks[F]) TryEnter(hash uint64, key []byte, create func(key string) *F)
 	if s.held[string(key)] != nil {
 		return nil
 	}
-	text := string(key)
-	f := create(text)
-	s.held[text] = &lock[F]{running: f}
-	return f
+	return s.createLocked(key, create)
 }
 
 // Leave ends the running flight of key. If one waits behind it, that one is

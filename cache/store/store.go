@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/dgraph-io/ristretto/v2"
 )
@@ -11,14 +12,16 @@ const MinBytes = 1 << 20
 
 const (
 	// entryOverhead is what ristretto holds per entry besides the value: a map
-	// slot of 48 bytes in its store and one of 16 in its policy, both at the
-	// map's load and growth.
-	entryOverhead = 192
-	// counterShare of the bound goes to the frequency sketch and its bloom
-	// filter, about 3 bytes per counter. Ten counters per entry are what the
-	// policy's authors advise.
+	// slot of 48 bytes in its store and one of 16 in its policy, both with the
+	// slack of a map that has just grown. Measured with entries of 1 byte to
+	// 64 KiB.
+	entryOverhead = 240
+	// One in counterShare of the bound goes to the frequency sketch (4 rows of
+	// 4 bits) and its bloom filter (9.6 bits, rounded up to a power of two).
 	counterShare    = 16
-	bytesPerCounter = 3
+	bytesPerCounter = 4
+	// fixedBytes is for the queues and shards of an empty store.
+	fixedBytes = 512 << 10
 )
 
 // Store holds values of type V up to a number of bytes.
@@ -33,7 +36,7 @@ func New[V any](maxBytes int64, evicted func(*V)) (*Store[V], error) {
 	if maxBytes < MinBytes {
 		return nil, fmt.Errorf("a store of %d bytes is too small: give it at least %d", maxBytes, MinBytes)
 	}
-	counters := maxBytes / counterShare / bytesPerCounter
+	counters := int64(1) << (bits.Len64(uint64(maxBytes/counterShare/bytesPerCounter)) - 1)
 	gone := func(it *ristretto.Item[*V]) {
 		if it.Value != nil {
 			evicted(it.Value)
@@ -41,7 +44,7 @@ func New[V any](maxBytes int64, evicted func(*V)) (*Store[V], error) {
 	}
 	cache, err := ristretto.NewCache(&ristretto.Config[uint64, *V]{
 		NumCounters:        counters,
-		MaxCost:            maxBytes - maxBytes/counterShare,
+		MaxCost:            maxBytes - maxBytes/counterShare - fixedBytes,
 		BufferItems:        64,
 		IgnoreInternalCost: true,
 		OnEvict:            gone,
