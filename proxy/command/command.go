@@ -1,0 +1,128 @@
+package command
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/resp"
+)
+
+// Inspector is what the FRESHET commands ask of the node beyond its Source.
+type Inspector interface {
+	// Explain says what a read of the key would find now, as names and values.
+	Explain(key proxy.Key) [][2]string
+	// Invalidate drops what is cached of the key.
+	Invalidate(key proxy.Key)
+	// Void drops everything cached of a use case.
+	Void(u *proxy.UseCase)
+	// Lag says how far behind its sources this node is.
+	Lag() [][2]string
+}
+
+// Options of the commands. The zero value of a field means its default.
+type Options struct {
+	Limits     resp.Limits // of one request
+	FlushBytes int         // replies gathered before they must be written; default 64 KiB
+	BatchKeys  int         // keys of a pipeline that go to the source together; default 1024. One MGET always does
+	Version    string      // of Freshet, as INFO tells it; default "devel"
+}
+
+func (o Options) withDefaults() Options {
+	if o.FlushBytes == 0 {
+		o.FlushBytes = 64 << 10
+	}
+	if o.BatchKeys == 0 {
+		o.BatchKeys = 1024
+	}
+	if o.Version == "" {
+		o.Version = "devel"
+	}
+	return o
+}
+
+// redisVersion is the Redis whose protocol this is: clients decide by it what
+// to send.
+const redisVersion = "7.0.15"
+
+// Commands are the table of commands over one catalog and one source.
+type Commands struct {
+	catalog   *proxy.Catalog
+	source    proxy.Source
+	inspector Inspector
+	opts      Options
+	started   time.Time
+
+	rows   []command
+	byName map[string]*command
+	shards []counters
+	lastID atomic.Int64
+}
+
+// counters count the commands of some sessions by row of the table, the last
+// one those that are in no row. Sessions are spread over several, so that a
+// command costs no cache line that all processors write.
+type counters struct {
+	n []atomic.Uint64
+	_ [64]byte
+}
+
+// New returns the commands.
+func New(catalog *proxy.Catalog, source proxy.Source, inspector Inspector, opts Options) *Commands {
+	c := &Commands{
+		catalog: catalog, source: source, inspector: inspector,
+		opts: opts.withDefaults(), started: time.Now(),
+		rows: table(), byName: map[string]*command{},
+		shards: make([]counters, 4*runtime.GOMAXPROCS(0)),
+	}
+	for i := range c.rows {
+		c.rows[i].index = i
+		for j := range c.rows[i].subs {
+			c.rows[i].subs[j].index = i
+		}
+		c.byName[c.rows[i].name] = &c.rows[i]
+	}
+	for i := range c.shards {
+		c.shards[i].n = make([]atomic.Uint64, len(c.rows)+1)
+	}
+	return c
+}
+
+// Counts calls yield with each command of the table and how often it was
+// called, and with "other" for all that is in no row.
+func (c *Commands) Counts(yield func(name string, calls uint64)) {
+	for i := range len(c.rows) + 1 {
+		name := "other"
+		if i < len(c.rows) {
+			name = c.rows[i].name
+		}
+		calls := uint64(0)
+		for j := range c.shards {
+			calls += c.shards[j].n[i].Load()
+		}
+		yield(name, calls)
+	}
+}
+
+// maxName bounds the names of the table.
+const maxName = 32
+
+// lookup finds a command by its name in any case.
+func (c *Commands) lookup(name []byte) *command {
+	var room [maxName]byte
+	if len(name) > maxName {
+		return nil
+	}
+	return c.byName[string(lower(room[:0], name))]
+}
+
+func lower(dst, name []byte) []byte {
+	for _, b := range name {
+		if 'A' <= b && b <= 'Z' {
+			b |= 0x20
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}

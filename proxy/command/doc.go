@@ -1,0 +1,26 @@
+// Package command is what the front understands: the table of commands, and
+// the logic of one connection ([Session]), apart from what carries its bytes.
+//
+// A Session turns the bytes of requests into the bytes of replies, in order.
+// Consecutive reads of a pipeline become one Source.Load, consecutive writes
+// one Source.Apply; a command of another kind first has answered what was
+// gathered before it, so a connection reads its own writes. A hit allocates
+// nothing: keys lie in the caller's read buffer, requests and results in
+// slices that the Session keeps, and the row is appended to the replies.
+//
+// A use case of shape `row` is JSON to GET and a hash to HGET, HMGET and
+// HGETALL (a NULL column is a field that is not there). One of shape `column`
+// is a string: that column's bytes, nil where it is NULL; EXISTS asks for the
+// row. A command of several keys that fails for one of them answers that
+// error, never a false nil.
+//
+// A reply's words on failure all stand in words.go. What cannot be honest is
+// refused with the reason: an expiry, say, since the row lives in a database.
+//
+// Tokens, positions and times are decimal text, not RESP integers: they are
+// above 2⁵³, where clients in JavaScript lose digits.
+//
+// [Commands] may be used concurrently; a Session by one goroutine at a time.
+// Read command.go first, then table.go, session.go, gather.go, and then the
+// commands themselves: read.go, write.go, freshet.go, connection.go, about.go.
+package command

@@ -1,0 +1,177 @@
+package command
+
+import (
+	"context"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+)
+
+// gathered is what a pipeline has asked for and not been answered yet: calls
+// of one kind, in order.
+type gathered struct {
+	kind     kind
+	calls    []call
+	answered int  // calls that are answered
+	done     bool // the source has been asked
+
+	requests []proxy.Request
+	results  []proxy.Result
+	writes   []proxy.Write
+	written  []proxy.Written
+	fields   []row.Field // of the writes
+	columns  [][]byte    // the names HGET and HMGET ask for
+}
+
+// call is one gathered command and where its part of the rest lies.
+type call struct {
+	// answer appends the reply. It reports false when Replies is full before
+	// the end; it is called again, then.
+	answer func(s *Session, c *call) bool
+	err    error // refused before it was sent
+
+	first, n       int // requests, or writes
+	column, wanted int // columns
+	progress       int // replies of an array that are written
+	proof          bool
+}
+
+// keep is how much room outlives a batch: one MGET of 100,000 keys must not
+// stay with its connection.
+const keep = 1024
+
+// joins reports whether a command may be gathered with what is pending.
+func (s *Session) joins(cmd *command) bool {
+	p := &s.pending
+	return cmd.kind != alone && (len(p.calls) == 0 || p.kind == cmd.kind)
+}
+
+// full reports whether what is gathered should go now.
+func (s *Session) full() bool {
+	p, most := &s.pending, s.all.opts.BatchKeys
+	return len(p.calls) >= most || len(p.requests) >= most || len(p.writes) >= most
+}
+
+// call begins a gathered command of a kind.
+func (s *Session) call(k kind, answer func(*Session, *call) bool) *call {
+	p := &s.pending
+	first := len(p.requests)
+	if k == writes {
+		first = len(p.writes)
+	}
+	p.kind = k
+	p.calls = append(p.calls, call{answer: answer, first: first, column: len(p.columns)})
+	return &p.calls[len(p.calls)-1]
+}
+
+// read adds a request to a call.
+func (s *Session) read(c *call, key proxy.Key, f proxy.Freshness) {
+	s.pending.requests = append(s.pending.requests, proxy.Request{Key: key, Freshness: f})
+	c.n++
+}
+
+// write adds a write to a call.
+func (s *Session) write(c *call, w proxy.Write) {
+	s.pending.writes = append(s.pending.writes, w)
+	c.n++
+}
+
+// drop takes back what a call has added and answers it with an error.
+func (s *Session) drop(c *call, err error) {
+	p := &s.pending
+	if p.kind == writes {
+		p.writes = p.writes[:c.first]
+	} else {
+		p.requests = p.requests[:c.first]
+	}
+	c.n, c.err = 0, err
+}
+
+// settle asks the source for what is gathered, and answers it. It reports
+// false if Replies is full before all is answered.
+func (s *Session) settle(ctx context.Context) bool {
+	p := &s.pending
+	if len(p.calls) == 0 {
+		return true
+	}
+	hook.At("command.settle")
+	if len(p.requests) > 0 {
+		p.results = sized(p.results, len(p.requests))
+		s.all.source.Load(ctx, p.requests, p.results)
+	}
+	if len(p.writes) > 0 {
+		p.written = sized(p.written, len(p.writes))
+		s.all.source.Apply(ctx, p.writes, p.written)
+		for i := range p.written {
+			s.token = max(s.token, p.written[i].Token)
+		}
+	}
+	p.done = true
+	return s.answer()
+}
+
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, max(n, 2*cap(s)))
+	}
+	return s[:n]
+}
+
+// answer writes the replies of the calls the source was asked for. It reports
+// false if Replies is full before all are written.
+func (s *Session) answer() bool {
+	p := &s.pending
+	if !p.done {
+		return true
+	}
+	for p.answered < len(p.calls) {
+		if len(s.w.Out) >= s.all.opts.FlushBytes {
+			return false
+		}
+		c := &p.calls[p.answered]
+		if c.err != nil {
+			s.refuse(c.err)
+		} else if !c.answer(s, c) {
+			return false
+		}
+		p.answered++
+	}
+	p.reset()
+	return true
+}
+
+// reset forgets everything, so that no row and no buffer is held on to.
+func (p *gathered) reset() {
+	p.answered, p.done = 0, false
+	p.calls = emptied(p.calls)
+	p.requests, p.results = emptied(p.requests), emptied(p.results)
+	p.writes, p.written = emptied(p.writes), emptied(p.written)
+	p.fields, p.columns = emptied(p.fields), emptied(p.columns)
+}
+
+func emptied[T any](s []T) []T {
+	if cap(s) > keep {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// result is the answer to request i.
+func (s *Session) result(i int) *proxy.Result {
+	if hook.Mutant(hook.RepliesShifted) {
+		i = (i + 1) % len(s.pending.results)
+	}
+	return &s.pending.results[i]
+}
+
+// failure is the first error among the results of a call.
+func (s *Session) failure(c *call) error {
+	for i := range c.n {
+		if err := s.result(c.first + i).Err; err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+package command
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/resp"
+)
+
+// Next says what a Session's carrier must do after a Step.
+type Next uint8
+
+// What comes next. In all but Drop the replies are written first.
+const (
+	Read  Next = iota // append more bytes to what is left of in, and step again
+	Again             // step again with the rest of in as it is: Replies was full
+	Close             // close the connection
+	Drop              // close the connection, and write nothing
+)
+
+// Session is the logic of one connection.
+type Session struct {
+	all    *Commands
+	calls  *[]atomic.Uint64 // this session's counters
+	parser *resp.Parser
+	w      resp.Writer
+	next   Next // Close or Drop once a command has ended the connection
+
+	id    int64
+	name  []byte
+	token proxy.Time // of the last write; 0: there was none
+
+	pending gathered
+}
+
+// NewSession returns the logic of a new connection.
+func (c *Commands) NewSession() *Session {
+	id := c.lastID.Add(1)
+	return &Session{
+		all: c, id: id,
+		calls:  &c.shards[int(id)%len(c.shards)].n,
+		parser: resp.NewParser(c.opts.Limits),
+	}
+}
+
+// Replies returns what the last Step appended. It is valid until the next one.
+func (s *Session) Replies() []byte { return s.w.Out }
+
+// Step runs the requests at the front of in, in order, until there is no
+// complete one left or Replies is full, and returns how many bytes of in are
+// done with. Until a Step returns Read, in must stay where it is in memory:
+// requests that are not answered yet lie there.
+//
+// ctx ends the wait for the source.
+func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
+	s.recycle()
+	if !s.answer() { // what the last Step left over
+		return 0, Again
+	}
+	for {
+		args, size, err := s.parser.Next(in[n:])
+		if err == nil && args == nil {
+			n += size
+			if !s.settle(ctx) {
+				return n, Again
+			}
+			return n, Read
+		}
+		cmd := s.find(args)
+		if cmd == nil || !s.joins(cmd) {
+			if !s.settle(ctx) {
+				return n, Again // this request is parsed once more, then
+			}
+		}
+		if err != nil {
+			s.w.Error("ERR " + err.Error())
+			return n, Close
+		}
+		n += size
+		s.count(args[0], cmd)
+		s.run(cmd, args)
+		if s.next != Read {
+			return n, s.next
+		}
+		if s.full() && !s.settle(ctx) || len(s.w.Out) >= s.all.opts.FlushBytes {
+			return n, Again
+		}
+	}
+}
+
+// recycle empties Replies, and gives back the room of unusually large ones.
+func (s *Session) recycle() {
+	if cap(s.w.Out) > 4*s.all.opts.FlushBytes {
+		s.w.Out = nil
+	}
+	s.w.Out = s.w.Out[:0]
+}
+
+// find returns the command that args call, or nil if they do not call one
+// as it wants to be called.
+func (s *Session) find(args [][]byte) *command {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd := s.all.lookup(args[0])
+	if cmd != nil && cmd.subs != nil && len(args) > 1 {
+		cmd = cmd.sub(args[1])
+	}
+	if cmd == nil || cmd.run == nil || !cmd.fits(len(args)) {
+		return nil
+	}
+	return cmd
+}
+
+// run runs a command, or says why there is none.
+func (s *Session) run(cmd *command, args [][]byte) {
+	if cmd != nil {
+		cmd.run(s, args)
+		return
+	}
+	top := s.all.lookup(args[0])
+	switch {
+	case top == nil && isHTTP(args[0]):
+		s.next = Drop
+	case top == nil:
+		s.w.Error(unknownCommand(args))
+	case top.subs == nil || len(args) < 2:
+		s.w.Error(wrongArity(top.name))
+	case top.sub(args[1]) == nil:
+		s.w.Error(unknownSubcommand(args))
+	default:
+		s.w.Error(wrongArity(top.name + "|" + top.sub(args[1]).name))
+	}
+}
+
+// isHTTP reports the words with which a browser would begin: a page that
+// makes one talk to this port must not have its requests carried out.
+func isHTTP(word []byte) bool {
+	return strings.EqualFold(string(word), "post") || strings.EqualFold(string(word), "host:")
+}
+
+// count counts a command by its row.
+func (s *Session) count(name []byte, cmd *command) {
+	i := len(s.all.rows)
+	if cmd == nil { // called wrongly, or unknown
+		cmd = s.all.lookup(name)
+	}
+	if cmd != nil {
+		i = cmd.index
+	}
+	(*s.calls)[i].Add(1)
+}
+
+// refuse answers a command with the words of an error.
+func (s *Session) refuse(err error) { s.w.Error(words(err)) }

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// refusal is an error whose text is the reply. Where Redis has words for it,
+// they are those.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+const (
+	errSyntax     refusal = "ERR syntax error"
+	errWrongType  refusal = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errExpiry     refusal = "ERR SET takes no expiry: the row lives in the database"
+	errCondition  refusal = "ERR SET takes no NX, XX or GET: a condition would have to be decided by the database"
+	errSetRow     refusal = "ERR SET writes one column, and this use case maps the whole row"
+	errMaxStale   refusal = "ERR MAXSTALE is not a number of milliseconds"
+	errToken      refusal = "ERR TOKEN is not a token of FRESHET.TOKEN"
+	errName       refusal = "ERR Client names cannot contain spaces, newlines or special characters."
+	errWrongPass  refusal = "WRONGPASS invalid username-password pair or user is disabled."
+	errNoPassword refusal = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errNoInteger  refusal = "ERR value is not an integer or out of range"
+	errDatabase   refusal = "ERR DB index is out of range"
+	errNoCluster  refusal = "ERR This instance has cluster support disabled"
+)
+
+// words are what a client is told of an error. The first word is what
+// programs look at: UNAVAILABLE and UNKNOWN are Freshet's own. A read-only use
+// case is no READONLY, by which clients would go and look for another primary.
+func words(err error) string {
+	var own refusal
+	var badKey *proxy.BadKeyError
+	var rejected *proxy.RejectedError
+	switch {
+	case errors.As(err, &own):
+		return string(own)
+	case errors.As(err, &badKey):
+		return "ERR " + badKey.Error()
+	case errors.As(err, &rejected):
+		return "ERR " + rejected.Reason
+	case errors.Is(err, proxy.ErrUnknownUseCase):
+		return "ERR no such use case: a key is spelled usecase:part"
+	case errors.Is(err, proxy.ErrReadOnly):
+		return "ERR use case is read-only"
+	case errors.Is(err, proxy.ErrUnknownOutcome):
+		return "UNKNOWN the source was lost while the write committed: it may have happened or not"
+	case errors.Is(err, proxy.ErrUnavailable):
+		return "UNAVAILABLE the source did not answer in time, and nothing within the bound is at hand"
+	case errors.Is(err, proxy.ErrNotPrimary):
+		return "UNAVAILABLE the source was not answered by its current primary"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "UNAVAILABLE the wait for the source was ended"
+	}
+	return "ERR " + err.Error()
+}
+
+func wrongArity(name string) string {
+	return "ERR wrong number of arguments for '" + name + "' command"
+}
+
+// unknownCommand quotes the beginning of the request, cut where Redis cuts it.
+func unknownCommand(args [][]byte) string {
+	const most = 128
+	var rest []byte
+	for _, a := range args[1:] {
+		if len(rest) >= most {
+			break
+		}
+		rest = append(rest, '\'')
+		rest = append(append(rest, cString(a, most-len(rest)+1)...), "' "...)
+	}
+	return "ERR unknown command '" + cString(args[0], most) + "', with args beginning with: " + string(rest)
+}
+
+func unknownSubcommand(args [][]byte) string {
+	return "ERR unknown subcommand '" + cString(args[1], 128) + "'. Try " +
+		strings.ToUpper(cString(args[0], 128)) + " HELP."
+}
+
+// cString is b as C would print it: at most n bytes, up to the first NUL.
+func cString(b []byte, n int) string {
+	s := string(b[:min(n, len(b))])
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}
