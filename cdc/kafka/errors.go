@@ -1,0 +1,92 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// ErrNoTopic is returned when the brokers know no such topic.
+var ErrNoTopic = errors.New("kafka: the topic does not exist")
+
+// Reasons of a gap, as Handler.Lost gets them and as the metric counts them.
+const (
+	Started         = "started"          // nothing was followed before
+	TopicGone       = "topic_gone"       // the brokers no longer know the topic
+	PartitionsAdded = "partitions_added" // changes may be in a partition nobody read
+	PartitionsFewer = "partitions_fewer" // another topic of that name
+	OutOfRange      = "out_of_range"     // the broker has no such offset
+	LogCut          = "log_cut"          // retention or a deletion passed the position
+	LogShort        = "log_short"        // the log ends before the position
+	LogStartBack    = "log_start_back"   // the log begins earlier than it did: another log
+	EpochBack       = "epoch_back"       // an older leader epoch behind a newer one: another log
+	Jump            = "jump"             // offsets are missing, and the topic is not compacted
+)
+
+var reasons = []string{
+	Started, TopicGone, PartitionsAdded, PartitionsFewer, OutOfRange,
+	LogCut, LogShort, LogStartBack, EpochBack, Jump,
+}
+
+// gap says that the stream has a hole at a partition (-1: none in particular).
+type gap struct {
+	reason    string
+	partition int32
+	next      int64 // the offset that should have come
+	found     int64 // what was found instead
+}
+
+func (g *gap) Error() string {
+	return fmt.Sprintf("gap (%s) in partition %d: expected offset %d, found %d", g.reason, g.partition, g.next, g.found)
+}
+
+type class uint8
+
+const (
+	retry    class = iota // wait and ask again: nothing is lost
+	lost                  // a gap
+	hopeless              // no waiting mends it
+)
+
+// classify says what an error of the cluster means to who asked. It is the
+// only place that decides.
+func classify(err error) class {
+	var g *gap
+	var unfit *UnfitTopicError
+	switch {
+	case errors.As(err, &g):
+		return lost
+	case errors.Is(err, kafkago.OffsetOutOfRange):
+		// The one word of a broker that says records are gone.
+		return lost
+	case errors.As(err, &unfit):
+		// Somebody has to choose.
+		return hopeless
+	case errors.Is(err, kafkago.InvalidTopic):
+		// The name is illegal: it will not come to exist.
+		return hopeless
+	case errors.Is(err, kafkago.UnsupportedSASLMechanism):
+		// A setting on either side, not a passing state of a broker.
+		return hopeless
+	case errors.Is(err, kafkago.UnsupportedVersion),
+		errors.Is(err, kafkago.UnsupportedCompressionType):
+		// The brokers are too old, or too new, for this library.
+		return hopeless
+	case errors.Is(err, kafkago.MessageSizeTooLarge),
+		errors.Is(err, kafkago.RecordListTooLarge),
+		errors.Is(err, kafkago.InvalidRecord),
+		errors.Is(err, kafkago.PolicyViolation),
+		errors.Is(err, kafkago.InvalidRequiredAcks),
+		errors.Is(err, kafkago.InvalidConfiguration),
+		errors.Is(err, kafkago.InvalidReplicationFactor),
+		errors.Is(err, kafkago.InvalidPartitionNumber):
+		// The broker refused what was written, and will again.
+		return hopeless
+	}
+	// Everything else passes: connections, elections and restarts by
+	// themselves; a topic that is missing, a right that was taken, a
+	// certificate that ran out and even a password (brokers that restart
+	// refuse good ones until they have read theirs) when somebody mends them.
+	return retry
+}

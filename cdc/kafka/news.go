@@ -1,0 +1,90 @@
+package kafka
+
+import (
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	kafkago "github.com/segmentio/kafka-go"
+)
+
+// news logs each change of state once, however often it is told of.
+type news struct {
+	log *slog.Logger
+
+	mu      sync.Mutex
+	state   string         // what an attach waits for; "attached"
+	failing map[int32]bool // brokers that do not answer, or refuse
+}
+
+const attachedState = "attached"
+
+// waiting says why there is no position yet.
+func (n *news) waiting(err error) {
+	if errors.Is(err, ErrNoTopic) {
+		if n.enter("no topic") {
+			n.log.Warn("waiting for the topic: create it, or start the relay, which does")
+		}
+		return
+	}
+	state := "unreachable"
+	var code kafkago.Error
+	if errors.As(err, &code) {
+		state = code.Title()
+	}
+	if n.enter(state) {
+		n.log.Warn("waiting for Kafka", "error", err)
+	}
+}
+
+func (n *news) attached(partitions int) {
+	n.enter(attachedState)
+	n.log.Info("attached to the end of the topic", "partitions", partitions)
+}
+
+func (n *news) enter(state string) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	changed = n.state != state
+	n.state = state
+	return changed
+}
+
+// silent says that a broker failed to bring records, answers that it does
+// again.
+func (n *news) silent(broker int32, err error) {
+	if n.turn(broker, true) {
+		n.log.Warn("Kafka broker does not serve its partitions", "broker", broker, "error", err)
+	}
+}
+
+func (n *news) answers(broker int32) {
+	if n.turn(broker, false) {
+		n.log.Info("Kafka broker serves its partitions again", "broker", broker)
+	}
+}
+
+func (n *news) turn(broker int32, failing bool) (changed bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.failing[broker] == failing {
+		return false
+	}
+	if n.failing == nil {
+		n.failing = map[int32]bool{}
+	}
+	n.failing[broker] = failing
+	return true
+}
+
+// backoff spaces attempts: 50 ms, doubling to half a second, so that what
+// comes back is found well within a second; the half of it at random, so that
+// many nodes do not come back as one.
+type backoff struct{ last time.Duration }
+
+func (b *backoff) next() time.Duration {
+	b.last = min(max(2*b.last, 50*time.Millisecond), 500*time.Millisecond)
+	return b.last/2 + rand.N(b.last/2)
+}

@@ -1,0 +1,194 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/freshet-cache/freshet/proxy/hook"
+)
+
+// Handler is what a Tail drives.
+//
+// Lost and Attached are never called while Record runs. Record is called in
+// offset order for each partition, and concurrently for partitions that have
+// different leaders; key and value are its own during the call only, and nil
+// where the record has none.
+type Handler interface {
+	// Lost says that changes may have been missed: nothing known so far is
+	// fresh any longer. reason is one of this package's reasons.
+	Lost(reason string)
+	// Attached says that the position in each of that many partitions is
+	// established: every record appended from now on will come.
+	Attached(partitions int)
+	// Record hands over one committed record.
+	Record(partition int, offset int64, key, value []byte)
+}
+
+// Tail follows every partition of one topic. Its methods may be called
+// concurrently; Run once.
+type Tail struct {
+	client  *client
+	handler Handler
+	log     *slog.Logger
+	metrics *metrics
+	news    news
+
+	mu      sync.Mutex
+	parts   []*partition // nil: not attached
+	waiting string       // why not
+}
+
+// NewTail reads the certificates that opts names, and nothing else.
+func NewTail(opts Options, handler Handler, log *slog.Logger) (*Tail, error) {
+	c, err := newClient(opts)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tail{client: c, handler: handler, waiting: "not started", log: log.With("topic", c.opts.Topic)}
+	t.metrics = newMetrics(c.opts.Topic, t.lag)
+	t.news.log = t.log
+	return t, nil
+}
+
+// Run follows the topic until ctx ends, then returns nil. It waits for Kafka
+// and for the topic as long as it takes; an error means that waiting cannot
+// help.
+func (t *Tail) Run(ctx context.Context) error {
+	defer t.client.close()
+	reason := Started
+	for {
+		handler := t.handler
+		if hook.Mutant(hook.GapSilent) && reason != Started {
+			handler = deaf{handler}
+		}
+		t.lose(handler, reason)
+		parts, leaders, err := t.attach(ctx, handler)
+		if err != nil {
+			return ended(ctx, err)
+		}
+		err = t.follow(ctx, parts, leaders)
+		var g *gap
+		if !errors.As(err, &g) {
+			return ended(ctx, err)
+		}
+		t.log.Warn("gap in the stream", "reason", g.reason, "partition", g.partition, "expected", g.next, "found", g.found)
+		reason = g.reason
+	}
+}
+
+// ended turns an error that only says that ctx is over into a clean end.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// lose is the first step of a gap, and of a start: from here on nothing counts
+// as fresh.
+func (t *Tail) lose(handler Handler, reason string) {
+	t.set(nil, "attaching ("+reason+")")
+	t.metrics.gap(reason)
+	handler.Lost(reason)
+}
+
+// attach is the second step: it establishes the position in every partition,
+// at the end of its log; and the third: it says so.
+func (t *Tail) attach(ctx context.Context, handler Handler) ([]*partition, []int32, error) {
+	var wait backoff
+	for {
+		parts, leaders, err := t.positions(ctx, handler)
+		if err == nil {
+			t.set(parts, "")
+			t.news.attached(len(parts))
+			return parts, leaders, nil
+		}
+		if ctx.Err() != nil || classify(err) == hopeless {
+			return nil, nil, err
+		}
+		t.set(nil, err.Error())
+		t.news.waiting(err)
+		if !pause(ctx, wait.next()) {
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []int32, error) {
+	leaders, err := t.client.leaders(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	policy, err := t.client.cleanup(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if hook.Mutant(hook.EpochBeforePosition) {
+		handler.Attached(len(leaders))
+		handler = deaf{handler}
+	}
+	ends, err := t.client.offsets(ctx, endOffset, len(leaders))
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := make([]*partition, len(ends))
+	for i, end := range ends {
+		parts[i] = newPartition(i, end, compacts(policy))
+	}
+	handler.Attached(len(parts))
+	return parts, leaders, nil
+}
+
+func (t *Tail) set(parts []*partition, waiting string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parts, t.waiting = parts, waiting
+}
+
+// deaf is what the mutants put in the handler's place: it hears of no gap.
+type deaf struct{ Handler }
+
+func (deaf) Lost(string)  {}
+func (deaf) Attached(int) {}
+
+// CaughtUp reports whether what stood in the log at the last attach is read,
+// and if not, why: it is once each partition has answered, as the position
+// begins at the end.
+func (t *Tail) CaughtUp() (bool, string) {
+	t.mu.Lock()
+	parts, waiting := t.parts, t.waiting
+	t.mu.Unlock()
+	if parts == nil {
+		return false, waiting
+	}
+	for _, p := range parts {
+		if p.position().Answered.IsZero() {
+			return false, fmt.Sprintf("partition %d has not answered yet", p.id)
+		}
+	}
+	return true, ""
+}
+
+// Positions returns how far each partition is followed: nothing while not
+// attached.
+func (t *Tail) Positions() []Position {
+	t.mu.Lock()
+	parts := t.parts
+	t.mu.Unlock()
+	out := make([]Position, len(parts))
+	for i, p := range parts {
+		out[i] = p.position()
+	}
+	return out
+}
+
+func (t *Tail) lag() float64 {
+	var sum int64
+	for _, p := range t.Positions() {
+		sum += max(0, p.End-p.Next)
+	}
+	return float64(sum)
+}

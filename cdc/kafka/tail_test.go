@@ -1,0 +1,286 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+func TestStartIsLostThenAttachedThenRecords(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(3, topic))
+	p := producer(t, options(c.ListenAddrs()))
+	put(t, p, 0, "old")
+	e := newEar()
+	// What is appended the moment the positions count as established comes.
+	e.onAttached = func() { put(t, p, 0, "first") }
+	tail := start(t, options(c.ListenAddrs()), e, quiet())
+	e.untilRecord(t, "first")
+	for i := range 3 {
+		put(t, p, i, fmt.Sprint("a", i), fmt.Sprint("b", i))
+	}
+	for i := range 3 {
+		e.untilRecord(t, fmt.Sprint("b", i))
+	}
+	all := e.untilRecord(t, "first")
+	if got := lines(all[:2]); got != "lost started\nattached 3\n" {
+		t.Errorf("began with\n%s", got)
+	}
+	if all[2].value != "first" || all[2].offset != 1 || index(all, "old") >= 0 {
+		t.Errorf("heard\n%s", lines(all))
+	}
+	inOrder(t, all)
+	if ok, why := tail.CaughtUp(); !ok {
+		t.Errorf("not caught up: %s", why)
+	}
+	want := []int64{4, 2, 2}
+	for i, pos := range tail.Positions() {
+		if pos.Partition != i || pos.Next != want[i] || pos.Answered.IsZero() {
+			t.Errorf("position %+v, want next %d", pos, want[i])
+		}
+	}
+}
+
+// inOrder checks that offsets of a partition follow each other between gaps.
+func inOrder(t *testing.T, all []heard) {
+	t.Helper()
+	next := map[int]int64{}
+	for _, h := range all {
+		switch h.call {
+		case "lost":
+			clear(next)
+		case "record":
+			if n, ok := next[h.partition]; ok && h.offset < n {
+				t.Errorf("partition %d: offset %d after %d", h.partition, h.offset, n-1)
+			}
+			next[h.partition] = h.offset + 1
+		}
+	}
+}
+
+func TestManyRecordsOfManyLeadersAllArrive(t *testing.T) {
+	c := cluster(t, kfake.NumBrokers(3), kfake.SeedTopics(12, topic))
+	opts := options(c.ListenAddrs())
+	opts.PartitionMaxBytes, opts.FetchMaxBytes = 1000, 4000 // many turns
+	p := producer(t, opts)
+	e := newEar()
+	start(t, opts, e, quiet())
+	e.untilAttached(t)
+	const each = 500
+	var wg sync.WaitGroup
+	for partition := range 12 {
+		wg.Go(func() {
+			for i := 0; i < each; i += 20 {
+				var vs []string
+				for j := range 20 {
+					vs = append(vs, fmt.Sprintf("%d-%d-%s", partition, i+j, strings.Repeat("x", 100)))
+				}
+				put(t, p, partition, vs...)
+			}
+		})
+	}
+	wg.Wait()
+	all := e.until(t, "all records", func(all []heard) bool { return count(all, "record") >= 12*each })
+	inOrder(t, all)
+	seen := map[string]bool{}
+	for _, v := range values(all) {
+		seen[v] = true
+	}
+	if len(seen) != 12*each || count(all, "record") != 12*each {
+		t.Errorf("%d records, %d different", count(all, "record"), len(seen))
+	}
+}
+
+func TestCodecs(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(1, topic))
+	e := newEar()
+	start(t, options(c.ListenAddrs()), e, quiet())
+	e.untilAttached(t)
+	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+		opts := options(c.ListenAddrs())
+		opts.Compression = codec
+		put(t, producer(t, opts), 0, codec, strings.Repeat(codec, 10000))
+		all := e.untilRecord(t, codec)
+		_ = all
+		e.untilRecord(t, strings.Repeat(codec, 10000))
+	}
+}
+
+func TestBatchLargerThanTheLimit(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(2, topic))
+	opts := options(c.ListenAddrs())
+	opts.PartitionMaxBytes, opts.FetchMaxBytes = 100, 100
+	opts.Compression = "none"
+	p := producer(t, opts)
+	e := newEar()
+	start(t, opts, e, quiet())
+	e.untilAttached(t)
+	large := strings.Repeat("l", 1<<18)
+	put(t, p, 0, large+"0")
+	put(t, p, 1, large+"1", "after")
+	e.untilRecord(t, large+"0")
+	e.untilRecord(t, "after")
+}
+
+// A restart of the broker is no gap: the tail goes on where it was.
+func TestBrokerRestart(t *testing.T) {
+	dir := t.TempDir()
+	c := cluster(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
+	addr := c.ListenAddrs()
+	p := producer(t, options(addr))
+	e := newEar()
+	var logged buffer
+	start(t, options(addr), e, slog.New(slog.NewTextHandler(&logged, nil)))
+	e.untilAttached(t)
+	put(t, p, 0, "before")
+	e.untilRecord(t, "before")
+	c.Close()
+	logged.until(t, "does not serve", 1)
+	var port int
+	fmt.Sscanf(addr[0][strings.LastIndexByte(addr[0], ':')+1:], "%d", &port)
+	cluster(t, kfake.Ports(port), kfake.DataDir(dir))
+	put(t, p, 0, "after")
+	all := e.untilRecord(t, "after")
+	if count(all, "lost") != 1 {
+		t.Errorf("a restart is no gap:\n%s", lines(all))
+	}
+	logged.until(t, "serves its partitions again", 1)
+	if n := strings.Count(logged.String(), "does not serve"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, logged.String())
+	}
+}
+
+func TestLeaderMoves(t *testing.T) {
+	c := cluster(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
+	p := producer(t, options(c.ListenAddrs()))
+	e := newEar()
+	start(t, options(c.ListenAddrs()), e, quiet())
+	e.untilAttached(t)
+	for i := range 2 {
+		for partition := range int32(3) {
+			if err := c.MoveTopicPartition(topic, partition, int32(i%3)); err != nil {
+				t.Fatal(err)
+			}
+			put(t, p, int(partition), fmt.Sprintf("%d/%d", i, partition))
+		}
+	}
+	for partition := range 3 {
+		e.untilRecord(t, fmt.Sprintf("1/%d", partition))
+	}
+	all := e.untilRecord(t, "1/0")
+	if count(all, "lost") != 1 || count(all, "record") != 6 {
+		t.Errorf("heard\n%s", lines(all))
+	}
+	inOrder(t, all)
+}
+
+func TestKafkaAwayThenTopicMissing(t *testing.T) {
+	c := cluster(t)
+	addr := c.ListenAddrs()
+	var port int
+	fmt.Sscanf(addr[0][strings.LastIndexByte(addr[0], ':')+1:], "%d", &port)
+	c.Close()
+	e := newEar()
+	var logged buffer
+	tail := start(t, options(addr), e, slog.New(slog.NewTextHandler(&logged, nil)))
+	logged.until(t, "waiting for Kafka", 1)
+	if ok, why := tail.CaughtUp(); ok || why == "" {
+		t.Error("caught up with nothing")
+	}
+	c = cluster(t, kfake.Ports(port))
+	logged.until(t, "create it, or start the relay", 1)
+	p := producer(t, options(addr))
+	if err := p.EnsureTopic(within(t), 4); err != nil {
+		t.Fatal(err)
+	}
+	e.untilAttached(t)
+	put(t, p, 3, "now")
+	e.untilRecord(t, "now")
+	for _, message := range []string{"waiting for Kafka", "create it"} {
+		if n := strings.Count(logged.String(), message); n != 1 {
+			t.Errorf("%q logged %d times:\n%s", message, n, logged.String())
+		}
+	}
+}
+
+func TestRunEndsAtOnceWhateverItWaitsFor(t *testing.T) {
+	for name, addr := range map[string][]string{
+		"following": cluster(t, kfake.SeedTopics(2, topic)).ListenAddrs(),
+		"away":      {"127.0.0.1:1"},
+		"silent":    {silent(t)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEar()
+			tail, err := NewTail(options(addr), e, quiet())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- tail.Run(ctx) }()
+			e.until(t, "started", func(all []heard) bool {
+				return len(all) >= 2 || name != "following" && len(all) == 1
+			})
+			began := time.Now()
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took > 800*time.Millisecond {
+				t.Errorf("took %v, a deadline's length", took)
+			}
+		})
+	}
+}
+
+// buffer is a log that can be waited on.
+type buffer struct {
+	mu      sync.Mutex
+	b       bytes.Buffer
+	changed chan struct{}
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (b *buffer) until(t testing.TB, message string, n int) {
+	t.Helper()
+	late := time.NewTimer(deadline)
+	defer late.Stop()
+	for {
+		b.mu.Lock()
+		if b.changed == nil {
+			b.changed = make(chan struct{})
+		}
+		all, changed := b.b.String(), b.changed
+		b.mu.Unlock()
+		if strings.Count(all, message) >= n {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			t.Fatalf("waited for %q, logged:\n%s", message, all)
+		}
+	}
+}
+
