@@ -41,8 +41,8 @@ type Node struct {
 
 // Memory bounds what the cache holds.
 type Memory struct {
-	Budget     Size `yaml:"budget" default:"256MiB" min:"8MiB" doc:"Entries of all use cases together."`
-	AbsentPart int  `yaml:"absent_percent" default:"10" min:"1" max:"100" doc:"Share of the budget that cached absences (\"no such row\") may take."`
+	Budget     Size `yaml:"budget" default:"256MiB" min:"8MiB" max:"65536GiB" doc:"Entries of all use cases together."`
+	AbsentPart int  `yaml:"absent_percent" default:"6" min:"1" max:"50" doc:"Share of the budget that cached absences (\"no such row\") may take."`
 }
 
 // Source is the database. Exactly one kind is set.
@@ -90,6 +90,9 @@ type Relay struct {
 	Slot               string   `yaml:"slot" default:"freshet" doc:"The name of this relay's slot: part of the stream's identity."`
 	CheckpointInterval Duration `yaml:"checkpoint_interval" default:"100ms" min:"5ms" max:"1m" doc:"How often each partition gets a checkpoint: the floor of what bounds can be kept by the stream."`
 	PollInterval       Duration `yaml:"poll_interval" default:"5ms" min:"1ms" max:"10s" doc:"How often the source is asked for changes."`
+	Partitions         int      `yaml:"partitions" default:"4" min:"1" max:"4096" doc:"Partitions of the topic, which is made if it is not there. Another number is another stream: every node starts empty."`
+	Replication        int      `yaml:"replication" default:"0" min:"0" max:"32" doc:"Replicas of a topic that is made; 0: the brokers' own default."`
+	Retention          Duration `yaml:"retention" default:"24h" min:"1m" doc:"How long a topic that is made keeps records: more than the longest stall of a node."`
 	Admin              string   `yaml:"admin" default:"127.0.0.1:6481" doc:"Address of the relay's own /metrics, /healthz and pprof."`
 }
 
@@ -104,7 +107,7 @@ type UseCase struct {
 	TTLMax        Duration `yaml:"ttl_max" default:"24h" min:"1s" doc:"The longest life of an entry, whatever the stream says."`
 	OnUnavailable string   `yaml:"on_unavailable" default:"error" enum:"error,stale" doc:"When the source cannot be read in time: an error, or an entry up to max_stale old, marked as outside the bound."`
 	MaxStale      Duration `yaml:"max_stale" default:"0s" min:"0s" doc:"For on_unavailable: stale. At least the bound."`
-	MaxBytes      Size     `yaml:"max_bytes" default:"0" min:"0" doc:"What this use case may hold; 0: up to the whole budget."`
+	MaxBytes      Size     `yaml:"max_bytes" default:"0" min:"0" doc:"Memory of this use case's own, taken from the budget; 0: it shares what the others leave."`
 	RefreshAhead  bool     `yaml:"refresh_ahead" default:"true" doc:"Refill hot entries at 0.8 of the bound while the stream does not carry them."`
 	Timeout       Duration `yaml:"timeout" default:"1s" min:"1ms" max:"1m" doc:"How long one read of the source may take."`
 }

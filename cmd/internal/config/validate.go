@@ -94,11 +94,24 @@ func (c *Config) validateUseCases(bad reporter) {
 				bad(at("key"), "column %q is empty or given twice; name each key column once", column)
 			}
 		}
-		c.validateLimits(at, &u, bad)
+		validateLimits(at, &u, bad)
+	}
+	c.validateMemory(bad)
+}
+
+// validateMemory sees to it that what use cases have for themselves leaves
+// something to the others, and to cached absences.
+func (c *Config) validateMemory(bad reporter) {
+	var own Size
+	for i, u := range c.UseCases {
+		if own += u.MaxBytes; u.MaxBytes > c.Memory.Budget || own > c.Memory.Budget/10*9 {
+			bad(fmt.Sprintf("use_cases[%d].max_bytes", i), "%s and what stands above it are more than nine tenths of memory.budget, %s; lower one or raise that", u.MaxBytes, c.Memory.Budget)
+			return
+		}
 	}
 }
 
-func (c *Config) validateLimits(at func(string) string, u *UseCase, bad reporter) {
+func validateLimits(at func(string) string, u *UseCase, bad reporter) {
 	if u.TTLMax < u.Bound {
 		bad(at("ttl_max"), "%s is less than the bound of %s; raise it", u.TTLMax, u.Bound)
 	}
@@ -107,9 +120,6 @@ func (c *Config) validateLimits(at func(string) string, u *UseCase, bad reporter
 	}
 	if u.OnUnavailable != "stale" && u.MaxStale != 0 {
 		bad(at("max_stale"), "has no effect with on_unavailable: %s; set that to stale or remove this", u.OnUnavailable)
-	}
-	if u.MaxBytes > c.Memory.Budget {
-		bad(at("max_bytes"), "%s is more than memory.budget, %s; lower it", u.MaxBytes, c.Memory.Budget)
 	}
 }
 
