@@ -1,3 +1,45 @@
 // Package cdc applies a source's change stream to the cache and says how far
 // it has come.
+//
+// # What it does
+//
+// An [Applier] takes the records of every partition of one stream, in order,
+// and drives a [Cache]: the stamp of each key that a change touches is bumped,
+// and where the change brought the complete row it may replace an entry. What
+// touches all keys of a table, and what cannot be understood, makes its use
+// cases void. What may have been lost is a gap, and makes everything void. A
+// [Watermark] rises with the checkpoints of the stream: every change visible
+// at or before it has been applied.
+//
+// A record's place is told by the mark of its partition, which is the position
+// of the highest applied record of its stream:
+//
+//	prev > mark      hole: a gap, then it is applied
+//	position ≤ prev  lie: its keys are dropped
+//	position ≤ mark  repeat: ignored; without prev, its keys are dropped
+//	otherwise        next: applied
+//
+// A gap: the position lost ([Applier.Lost], [Applier.Attached]), a hole,
+// another stream id in a partition, another number of partitions, a step of
+// the source's clock ([Applier.ClockStepped]), another primary
+// ([Watermark.Found]). The watermark falls to proxy.Never; once the position is
+// known every use case is made void and its columns are forgotten; then the
+// watermark may rise with checkpoints that come from there on.
+//
+// A checkpoint that lies (its T lies in the future, or what follows it should
+// have been before it) holds the watermark until ten clean ones have come.
+//
+// # Who may call what
+//
+// [Applier.Record] may be called concurrently for different partitions, but
+// not together with Lost or Attached. Everything else may be called
+// concurrently with everything. Nothing here does I/O, waits, or starts a
+// goroutine. The Cache is called by the goroutine that brought the record, or
+// that found another primary; it may be called concurrently.
+//
+// An Applier is a prometheus.Collector.
+//
+// Read applier.go first, then partition.go, change.go, checkpoint.go, gap.go
+// and watermark.go. Package event is the format of the records, package gate
+// what holds them back until they are visible.
 package cdc

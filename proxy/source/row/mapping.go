@@ -117,7 +117,12 @@ func (m *Mapping) Parts(text []byte) ([][]byte, error) {
 // reports false if one is missing or Unknown, or has no spelling (such a row
 // has no key, so no entry).
 func (m *Mapping) Key(fields []Field) ([]byte, bool) {
-	text := append(make([]byte, 0, 64), m.Name...)
+	return m.AppendKey(make([]byte, 0, 64), fields)
+}
+
+// AppendKey is Key into a buffer of the caller's.
+func (m *Mapping) AppendKey(text []byte, fields []Field) ([]byte, bool) {
+	text = append(text, m.Name...)
 	for _, col := range m.Columns {
 		f := find(fields, col.Name)
 		if f == nil || f.Kind == Unknown || f.Kind == Null {
