@@ -1,0 +1,285 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
+	"github.com/freshet-cache/freshet/proxy/resp"
+)
+
+// checkOrder sends many reads with values of their own in one pipeline.
+func checkOrder(t testing.TB) error {
+	t.Helper()
+	s := newFake()
+	var in, want strings.Builder
+	for i := range 50 {
+		key := fmt.Sprintf("key:%d", i)
+		s.rows[key] = encode(value, fmt.Sprintf("value-%d", i))
+		in.WriteString(multibulk("GET", key))
+		fmt.Fprintf(&want, "$%d\r\nvalue-%d\r\n", len(fmt.Sprintf("value-%d", i)), i)
+	}
+	if got := do(newSession(t, s), in.String()); got != want.String() {
+		return fmt.Errorf("got %q", got)
+	}
+	return nil
+}
+
+func TestOrder(t *testing.T) {
+	if err := checkOrder(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// Consecutive reads are one Load, consecutive writes one Apply, and what comes
+// later in a pipeline sees what was written before.
+func TestReadsRunTogetherBetweenWrites(t *testing.T) {
+	s := newFake()
+	got := do(newSession(t, s), strings.Join([]string{
+		"GET key:a", "MGET key:b key:a", "EXISTS key:c", "HGET users:42 id",
+		"SET key:a 1", "SET key:b 2",
+		"GET key:a", "GET bad", "GET key:b",
+		"DEL key:a",
+		"GET key:a", "PING", "GET key:b", "",
+	}, "\r\n"))
+	wantLog := []string{
+		"load key:a key:b key:a key:c users:42",
+		"apply key:a key:b",
+		"load key:a key:b",
+		"apply key:a",
+		"load key:a",
+		"load key:b",
+	}
+	if !reflect.DeepEqual(s.log, wantLog) {
+		t.Errorf("the source was asked %q, want %q", s.log, wantLog)
+	}
+	want := "$-1\r\n*2\r\n$-1\r\n$-1\r\n:0\r\n$2\r\n42\r\n+OK\r\n+OK\r\n$1\r\n1\r\n-ERR no such use case: a key is spelled usecase:part\r\n$1\r\n2\r\n:1\r\n$-1\r\n+PONG\r\n$1\r\n2\r\n"
+	if got != want {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// The handshake of a client that knows more than we do: one reply each.
+func TestHandshakeKeepsStep(t *testing.T) {
+	got := do(newSession(t, newFake()), "HELLO 3\nCLIENT SETINFO LIB-NAME x\nCLIENT SETINFO LIB-VER 1\nCLIENT MAINT_NOTIFICATIONS ON\nPING\n")
+	want := "+OK\r\n+OK\r\n-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n+PONG\r\n"
+	if !strings.HasPrefix(got, "%7\r\n") || !strings.HasSuffix(got, "*0\r\n"+want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestQuitEndsThePipeline(t *testing.T) {
+	s := newFake()
+	got, end := drive(newSession(t, s), "GET key:a\nQUIT\nSET key:a 1\n", 100)
+	if got != "$-1\r\n+OK\r\n" || end != Close || len(s.log) != 1 {
+		t.Errorf("got %q and %v; the source was asked %q", got, end, s.log)
+	}
+}
+
+func TestBadBytesCloseAfterTheGoodOnes(t *testing.T) {
+	got, end := drive(newSession(t, newFake()), "GET key:a\r\n*1\r\n$4\r\nPING\r\n*x\r\nPING\r\n", 100)
+	if want := "$-1\r\n+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n"; got != want || end != Close {
+		t.Errorf("got %q and %v, want %q", got, end, want)
+	}
+}
+
+// Wherever a stream is split, the replies are the same.
+func TestEverySplit(t *testing.T) {
+	stream := "SET key:a \"x y\"\r\nGET key:a\n" + multibulk("MGET", "key:a", "users:42", "key:b") +
+		"*0\r\n\r\nPING\r\nNOBODY \"a b\"\r\nHELLO 3\r\nGET key:b\r\nDEL key:a\r\n" + multibulk("HGETALL", "users:42") + "QUIT\r\n"
+	want := do(newSession(t, newFake()), stream)
+	for at := 1; at < len(stream); at++ {
+		if got, end := drive(newSession(t, newFake()), stream, at, len(stream)); got != want || end != Close {
+			t.Fatalf("split at %d: got %q, want %q", at, got, want)
+		}
+	}
+	if got, _ := drive(newSession(t, newFake()), stream, 1); got != want {
+		t.Fatalf("one byte at a time: got %q, want %q", got, want)
+	}
+}
+
+func TestBinaryKeysAndValues(t *testing.T) {
+	all := make([]byte, 512-len("key:"))
+	for i := range all {
+		all[i] = byte(i*7 + 1)
+		if all[i] == '%' || all[i] == ':' {
+			all[i] = 0
+		}
+	}
+	for _, key := range []string{"key:\x00\r\n\xff", "key:" + string(all), "key:{}", "key:{a}{b}", "key:{}x", "key:"} {
+		got := do(newSession(t, newFake()), multibulk("SET", key, "\x00\r\n$-1\r\n\xff")+multibulk("GET", key))
+		if want := "+OK\r\n$9\r\n\x00\r\n$-1\r\n\xff\r\n"; got != want {
+			t.Errorf("key %q: got %q, want %q", key, got, want)
+		}
+	}
+	if got := do(newSession(t, newFake()), multibulk("GET", "key:"+strings.Repeat("x", 509))); got != "-ERR bad key: a key has at most 512 bytes\r\n" {
+		t.Errorf("a key of 513 bytes: %q", got)
+	}
+}
+
+// MGET of many keys: one Load, order and duplicates kept, and ten times the
+// keys take about ten times as long.
+func TestLargeMGet(t *testing.T) {
+	s := newFake()
+	session := newSession(t, s)
+	ask := func(n int) time.Duration {
+		words := []string{"MGET"}
+		var want strings.Builder
+		fmt.Fprintf(&want, "*%d\r\n", n)
+		for i := range n {
+			key := fmt.Sprintf("key:%d", i%777)
+			if i%777 == i {
+				s.rows[key] = encode(value, key)
+			}
+			words = append(words, key)
+			fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(key), key)
+		}
+		in := multibulk(words...)
+		s.log = nil
+		began := time.Now()
+		got := do(session, in)
+		took := time.Since(began)
+		if got != want.String() {
+			t.Fatalf("MGET of %d keys answered something else", n)
+		}
+		if len(s.log) != 1 {
+			t.Fatalf("MGET of %d keys asked the source %d times", n, len(s.log))
+		}
+		return took
+	}
+	small, large := time.Hour, time.Hour
+	for range 5 {
+		small, large = min(small, ask(10_000)), min(large, ask(100_000))
+	}
+	if large > 40*small { // quadratic would be 100
+		t.Errorf("10,000 keys took %v, 100,000 took %v", small, large)
+	}
+	if cap(session.pending.requests) > keep || cap(session.pending.results) > keep {
+		t.Error("the room of a large MGET stays with its connection")
+	}
+}
+
+// Replies never hold more than FlushBytes and one value, however much a
+// pipeline or one MGET asks for; and no request is lost or answered twice.
+func TestRepliesAreBounded(t *testing.T) {
+	const flush, size = 1 << 10, 600
+	s := newFake()
+	s.rows["key:a"] = encode(value, strings.Repeat("x", size))
+	one := fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size))
+	mget := multibulk(append([]string{"MGET"}, strings.Fields(strings.Repeat("key:a ", 100))...)...)
+	in := strings.Repeat("GET key:a\n", 300) + mget + "PING\n" + strings.Repeat("GET key:a\n", 7) + "\"NOBODY\" \"x\"\nPING\nQUIT\nPING\n"
+	want := strings.Repeat(one, 300) + "*100\r\n" + strings.Repeat(one, 100) + "+PONG\r\n" + strings.Repeat(one, 7) +
+		"-ERR unknown command 'NOBODY', with args beginning with: 'x' \r\n+PONG\r\n+OK\r\n"
+
+	session := New(catalog(t), s, s, Options{FlushBytes: flush, BatchKeys: 64}).NewSession()
+	var got strings.Builder
+	rest := []byte(in)
+	for next := Again; next == Again; {
+		var n int
+		n, next = session.Step(context.Background(), rest)
+		rest = rest[n:]
+		got.Write(session.Replies())
+		if len(session.Replies()) > flush+size+32 {
+			t.Fatalf("%d bytes of replies at once", len(session.Replies()))
+		}
+		if next == Read {
+			t.Fatal("more bytes are asked for, and QUIT is not answered")
+		}
+	}
+	if got.String() != want {
+		t.Error("the replies are others when they come in parts")
+	}
+	if len(s.log) > 10 {
+		t.Errorf("the source was asked %d times for 408 keys", len(s.log))
+	}
+}
+
+// A browser's request is dropped, and what it would have been told.
+func TestHTTPIsDropped(t *testing.T) {
+	for _, in := range []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "POST / HTTP/1.1\r\n\r\n"} {
+		if got, end := drive(newSession(t, newFake()), in, len(in)); got != "" || end != Drop {
+			t.Errorf("%q: got %q and %v", in, got, end)
+		}
+	}
+}
+
+func TestHitsAllocateNothing(t *testing.T) {
+	if hook.Enabled {
+		t.Skip("the product is built without -tags mutants")
+	}
+	session, in := hits(t)
+	if n := testing.AllocsPerRun(200, func() { session.Step(context.Background(), in) }); n != 0 {
+		t.Errorf("%v allocations for a batch of hits, want none", n)
+	}
+}
+
+// still is a Source of which every key is a hit, and which allocates nothing.
+type still struct{ result [3]proxy.Result }
+
+func (s *still) Load(_ context.Context, reqs []proxy.Request, results []proxy.Result) {
+	for i := range reqs {
+		results[i] = s.result[reqs[i].Key.UseCase.ID]
+	}
+}
+
+func (s *still) Apply(context.Context, []proxy.Write, []proxy.Written) {}
+
+// hits returns a session and a batch of reads that are all hits.
+func hits(t testing.TB) (*Session, []byte) {
+	s := &still{}
+	s.result[0].Row = encode(value, strings.Repeat("x", 100))
+	s.result[2].Row = encode(user, "42", "Ann", "true", "")
+	session := New(catalog(t), s, nil, Options{}).NewSession()
+	batch := strings.Repeat(multibulk("GET", "key:000001"), 8) + multibulk("GET", "users:42") +
+		multibulk("HMGET", "users:42", "id", "name") + multibulk("HGETALL", "users:42") + multibulk("MGET", "key:1", "users:1") + multibulk("PING")
+	return session, []byte(batch)
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, depth := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			session, _ := hits(b)
+			in := []byte(strings.Repeat(multibulk("GET", "key:000001"), depth))
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				session.Step(context.Background(), in)
+				n += depth
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "hits/s")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n), "ns/hit")
+		})
+	}
+}
+
+// FuzzSession: any bytes, in any pieces, give the same replies, and never more
+// than one reply to a request.
+func FuzzSession(f *testing.F) {
+	for _, s := range []string{
+		multibulk("SET", "key:a", "1") + multibulk("GET", "key:a"), "MGET key:a users:42 a\nHGETALL users:42\r\n",
+		"HELLO 3\r\nFRESHET.GET users:42 TOKEN 1 PROOF\r\nFRESHET.INVALIDATE USECASE key\n",
+		"COMMAND DOCS get\nCLIENT SETNAME \"\\x00\"\nQUIT\n", "*1\r\n$9223372036854775807\r\n",
+	} {
+		f.Add([]byte(s), uint8(1), uint8(9))
+	}
+	options := Options{FlushBytes: 64, BatchKeys: 3, Limits: resp.Limits{Args: 32, BulkBytes: 128, InlineBytes: 128, RequestBytes: 512}}
+	f.Fuzz(func(t *testing.T, stream []byte, a, b uint8) {
+		if strings.Contains(strings.ToLower(string(stream)), "info") {
+			t.Skip("INFO tells the time")
+		}
+		s, p := newFake(), newFake()
+		whole, wholeEnd := drive(New(catalog(t), s, s, options).NewSession(), string(stream), len(stream)+1)
+		pieces, piecesEnd := drive(New(catalog(t), p, p, options).NewSession(), string(stream), int(a), int(b))
+		if wholeEnd == Drop && piecesEnd == Drop {
+			return // how much was written before depends on the pieces
+		}
+		if whole != pieces || wholeEnd != piecesEnd {
+			t.Errorf("whole: %q, %v; in pieces of %d and %d: %q, %v", whole, wholeEnd, a, b, pieces, piecesEnd)
+		}
+	})
+}
