@@ -1,0 +1,28 @@
+// Package sqlite is the outbox of a SQLite file: a table that triggers fill
+// with the keys of whatever changes in the mapped tables, by whichever client,
+// read as a relay.Log.
+//
+// A row of the outbox holds the operation and the key columns of all use
+// cases on the table, old and new; never values. Before an insert or update,
+// triggers log the rows that conflict with it in any unique index, since OR
+// REPLACE removes those without their delete triggers. A row's present state
+// goes along with its last change if the poll holds everything there is.
+//
+// What is in the outbox is committed and visible, so nothing has to be held
+// back (contract 5.2). A change's commit time is that of the last poll which
+// did not show it yet.
+//
+// Each poll reads the clock, then opens a snapshot, then compares the catalog
+// with what the triggers were made for. Where they differ (a table was
+// altered, dropped and created again, a trigger was removed), the triggers are
+// made anew, and with them, in one transaction, a row which says that anything
+// may have happened to the table.
+//
+// A file has an identity, kept in it, and an incarnation that counts how often
+// it was found to be a copy of another file or older than it was.
+//
+// One Log per file has the lock on the file's name with "-relay" behind it;
+// for others Poll fails. Not for concurrent use.
+//
+// Read log.go first, then outbox.go, triggers.go, table.go and install.go.
+package sqlite

@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/freshet-cache/freshet/proxy/source/sqlite"
+)
+
+// What a file gets besides the triggers. The stream's one row says who this
+// history is: file is the name of the file it was in, so that a copy is known
+// for one; topic is the incarnation of the topic it goes to. (No STRICT
+// tables: clients older than SQLite 3.37 could not read the file.)
+const (
+	fingerprintTable = "freshet_table"
+
+	createStream = `CREATE TABLE IF NOT EXISTS ` + sqlite.StreamTable + ` (
+	one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, incarnation INTEGER NOT NULL,
+	file TEXT NOT NULL, topic INTEGER NOT NULL)`
+	createFingerprints = `CREATE TABLE IF NOT EXISTS ` + fingerprintTable + ` (
+	name TEXT PRIMARY KEY NOT NULL, fingerprint TEXT NOT NULL)`
+	createOutbox = `CREATE TABLE IF NOT EXISTS ` + sqlite.OutboxTable + ` (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT, tbl TEXT NOT NULL, op TEXT NOT NULL, old TEXT, new TEXT)`
+)
+
+// Install puts the outbox and the triggers into the file, where they are not
+// already there as they should be, and refuses tables that cannot be
+// followed. Poll does the same for whatever changes later, but leaves out the
+// tables it cannot follow: their use cases are then not served.
+func (l *Log) Install(ctx context.Context) error {
+	if err := l.connect(ctx); err != nil {
+		return fmt.Errorf("outbox of %s: %w", l.opts.Path, err)
+	}
+	if err := l.install(ctx); err != nil {
+		l.disconnect()
+		return fmt.Errorf("outbox of %s: %w", l.opts.Path, err)
+	}
+	var refused []error
+	for _, t := range l.tables {
+		if t.reason != nil {
+			refused = append(refused, t.reason)
+		}
+	}
+	return errors.Join(refused...)
+}
+
+// install is one transaction: no change is committed between a table's
+// triggers and the record that it has to be read again.
+func (l *Log) install(ctx context.Context) error {
+	l.intact = false
+	return l.conn.Update(ctx, func() error {
+		for _, statement := range []string{createStream, createFingerprints, createOutbox} {
+			if _, err := l.conn.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		if err := l.identify(ctx); err != nil {
+			return err
+		}
+		return l.repair(ctx)
+	})
+}
+
+// identify gives the file its identity, and a new incarnation if it is a copy
+// or went back in time.
+func (l *Log) identify(ctx context.Context) error {
+	_, err := l.conn.Exec(ctx, `INSERT OR IGNORE INTO `+sqlite.StreamTable+` VALUES (1, ?, 1, ?, 0)`, drawID(), l.conn.File())
+	if err != nil {
+		return err
+	}
+	head, err := l.conn.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var file string
+	if err := l.conn.Row(ctx, []any{&file}, `SELECT file FROM `+sqlite.StreamTable); err != nil {
+		return err
+	}
+	back := head.Identity == l.head.Identity && head.Sequence < l.head.Sequence
+	if file == l.conn.File() && !back {
+		return nil
+	}
+	return l.renew(ctx)
+}
+
+// Renew begins a new incarnation of the file's history.
+func (l *Log) Renew(ctx context.Context) error {
+	if err := l.connect(ctx); err != nil {
+		return err
+	}
+	err := l.conn.Update(ctx, func() error { return l.renew(ctx) })
+	if err != nil {
+		return fmt.Errorf("outbox of %s: %w", l.opts.Path, err)
+	}
+	l.disconnect()
+	return nil
+}
+
+// renew counts the incarnation on from whatever was ever seen of this file,
+// since a backup may hold an old count.
+func (l *Log) renew(ctx context.Context) error {
+	l.opts.Logger.Warn("the file is a copy, or older than it was: its history begins anew", "path", l.opts.Path)
+	_, err := l.conn.Exec(ctx, `UPDATE `+sqlite.StreamTable+` SET file = ?, incarnation = max(incarnation, ?) + 1`,
+		l.conn.File(), int64(l.head.Identity.Timeline))
+	return err
+}
+
+func drawID() int64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return int64(binary.BigEndian.Uint64(b[:])>>1 | 1)
+}
+
+// inspect compares the catalog of the snapshot with what it should be.
+func (l *Log) inspect(ctx context.Context) error {
+	var file string
+	var topic, tables int64
+	err := l.conn.Row(ctx, []any{&file, &topic, &tables}, `SELECT file, topic, (SELECT count(*) FROM sqlite_schema
+		WHERE name IN ('`+fingerprintTable+`', '`+sqlite.OutboxTable+`')) FROM `+sqlite.StreamTable)
+	if err != nil {
+		return err
+	}
+	if file != l.conn.File() || tables != 2 {
+		return errNotIntact
+	}
+	there, marked, err := l.installed(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, t := range l.tables {
+		if err := t.describe(ctx, l.conn); err != nil {
+			return err
+		}
+		if marked[t.name] != t.fingerprint() {
+			return errNotIntact
+		}
+		if t.is == nil {
+			continue
+		}
+		for _, text := range t.triggers() {
+			wanted[text] = true
+		}
+	}
+	if !maps.Equal(there, wanted) {
+		return errNotIntact
+	}
+	l.topic = uint64(topic)
+	return nil
+}
+
+// installed reads the texts of the outbox's triggers, and the fingerprints
+// for which they were made.
+func (l *Log) installed(ctx context.Context) (triggers map[string]bool, marked map[string]string, err error) {
+	triggers, marked = map[string]bool{}, map[string]string{}
+	err = l.conn.Query(ctx, func(v []any) error {
+		triggers[v[0].(string)] = true
+		return nil
+	}, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+triggerPrefix+`*'`)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = l.conn.Query(ctx, func(v []any) error {
+		marked[v[0].(string)] = v[1].(string)
+		return nil
+	}, `SELECT name, fingerprint FROM `+fingerprintTable)
+	return triggers, marked, err
+}
+
+// repair makes the triggers what they should be. A table about which anything
+// was wrong is logged as one whose every row may have changed.
+func (l *Log) repair(ctx context.Context) error {
+	there, marked, err := l.installed(ctx)
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, t := range l.tables {
+		if err := t.describe(ctx, l.conn); err != nil {
+			return err
+		}
+		var triggers []string
+		if t.is != nil {
+			triggers = t.triggers()
+		}
+		right := marked[t.name] == t.fingerprint()
+		for _, text := range triggers {
+			wanted[text] = true
+			right = right && there[text]
+		}
+		if right {
+			continue
+		}
+		if t.reason != nil {
+			l.opts.Logger.Warn("a table cannot be followed, and its use cases are not served", "table", t.name, "reason", t.reason)
+		}
+		if err := l.replace(ctx, t, triggers); err != nil {
+			return err
+		}
+	}
+	return l.dropOthers(ctx, wanted)
+}
+
+// replace re-creates the triggers of a table, under whatever table they are.
+func (l *Log) replace(ctx context.Context, t *table, triggers []string) error {
+	statements := []string{}
+	for _, suffix := range []string{"_bi", "_bu", "_ai", "_au", "_ad"} {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+sqlite.Quote(triggerPrefix+t.name+suffix))
+	}
+	for _, s := range slices.Concat(statements, triggers) {
+		if _, err := l.conn.Exec(ctx, s); err != nil {
+			return fmt.Errorf("table %q: %w", t.name, err)
+		}
+	}
+	_, err := l.conn.Exec(ctx, `INSERT INTO `+fingerprintTable+` VALUES (?1, ?2)
+		ON CONFLICT (name) DO UPDATE SET fingerprint = ?2`, t.name, t.fingerprint())
+	if err != nil {
+		return err
+	}
+	_, err = l.conn.Exec(ctx, `INSERT INTO `+sqlite.OutboxTable+` (tbl, op) VALUES (?, ?)`, t.name, opSchema)
+	return err
+}
+
+// dropOthers removes triggers of tables that are mapped no longer.
+func (l *Log) dropOthers(ctx context.Context, wanted map[string]bool) error {
+	var drop []string
+	err := l.conn.Query(ctx, func(v []any) error {
+		if !wanted[v[1].(string)] {
+			drop = append(drop, v[0].(string))
+		}
+		return nil
+	}, `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+triggerPrefix+`*'`)
+	if err != nil {
+		return err
+	}
+	for _, name := range drop {
+		if _, err := l.conn.Exec(ctx, "DROP TRIGGER "+sqlite.Quote(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

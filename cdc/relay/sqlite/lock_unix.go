@@ -1,0 +1,43 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// claim takes the lock that lets one relay of this host have the outbox. It
+// lies on a file of its own: SQLite's own locks on the database would be lost
+// with any descriptor of it that this process closes.
+func (l *Log) claim() error {
+	if l.lock != nil {
+		return nil
+	}
+	f, err := os.OpenFile(l.opts.Path+"-relay", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		l.lock = f
+		return nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return errors.New("another relay has it; this one stands by")
+	}
+	return fmt.Errorf("lock %s: %w", f.Name(), err)
+}
+
+func (l *Log) unlock() error {
+	if l.lock == nil {
+		return nil
+	}
+	err := l.lock.Close()
+	l.lock = nil
+	return err
+}

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+)
+
+// statement is one write, ready for the writer.
+type statement struct {
+	query string
+	args  []any
+	rows  int64
+	err   error
+}
+
+// Apply hands the writes to the writer and waits for the commit. If ctx ends
+// first, a write that has not begun is withdrawn, and the outcome of one that
+// has is unknown.
+func (s *Source) Apply(ctx context.Context, writes []proxy.Write, results []proxy.Written) {
+	fail := func(err error) {
+		for i := range results {
+			results[i] = proxy.Written{Err: err}
+		}
+	}
+	if err := s.learnIfOld(ctx, writes); err != nil {
+		fail(unavailable(s.opts.Path, err))
+		return
+	}
+	p := s.plan.Load()
+	j := &job{statements: make([]statement, len(writes)), done: make(chan struct{})}
+	for i := range writes {
+		j.statements[i] = p.of[writes[i].Key.UseCase.Mapping].compile(&writes[i])
+	}
+	if err := s.writer.do(ctx, j); err != nil {
+		fail(err)
+		return
+	}
+	for i, st := range j.statements {
+		results[i] = proxy.Written{Existed: writes[i].Op == proxy.Delete && st.rows > 0, Err: st.err}
+	}
+}
+
+// learnIfOld makes a new plan if the present one cannot write one of the
+// writes: the table may be back.
+func (s *Source) learnIfOld(ctx context.Context, writes []proxy.Write) error {
+	p := s.plan.Load()
+	for i := range writes {
+		m := writes[i].Key.UseCase.Mapping
+		if r := p.of[m]; r.err != nil || r.schema != m.Schema() {
+			return s.learn(ctx)
+		}
+	}
+	return nil
+}
+
+// compile makes a write into SQL.
+func (r *reading) compile(w *proxy.Write) statement {
+	m := w.Key.UseCase.Mapping
+	if m.ReadOnly {
+		return statement{err: proxy.ErrReadOnly}
+	}
+	if r.err != nil {
+		return statement{err: r.err}
+	}
+	args, err := bindKeyParts(w.Key)
+	if err != nil {
+		return statement{err: err}
+	}
+	if w.Op == proxy.Delete {
+		return statement{query: "DELETE FROM " + Quote(m.Table) + " AS t WHERE " + r.where, args: args}
+	}
+	return r.upsert(m, w.Fields, args)
+}
+
+func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) statement {
+	var columns, target, set []string
+	for _, col := range m.Columns {
+		columns = append(columns, Quote(col.Name))
+		collate := ""
+		if col.Kind == row.KeyText {
+			collate = " COLLATE BINARY"
+		}
+		target = append(target, Quote(col.Name)+collate)
+	}
+	for _, f := range fields {
+		col := r.table.Column(f.Name)
+		if col == nil {
+			return statement{err: &proxy.RejectedError{Reason: fmt.Sprintf("table %s has no column %s", m.Table, f.Name)}}
+		}
+		value, err := bindValue(col, f)
+		if err != nil {
+			return statement{err: err}
+		}
+		args = append(args, value)
+		columns = append(columns, Quote(f.Name))
+		set = append(set, Quote(f.Name)+" = excluded."+Quote(f.Name))
+	}
+	action := "DO NOTHING"
+	if len(set) > 0 {
+		action = "DO UPDATE SET " + strings.Join(set, ", ")
+	}
+	return statement{args: args, query: fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) %s",
+		Quote(m.Table), strings.Join(columns, ", "), strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", "),
+		strings.Join(target, ", "), action)}
+}
