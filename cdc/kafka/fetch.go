@@ -42,13 +42,15 @@ func (f *fetcher) run(ctx context.Context) error {
 			f.tail.news.answers(f.leader)
 			continue
 		case errors.Is(err, errShort), errors.Is(err, errNothing):
-			wait = backoff{}
 		case classify(err) == retry:
 			f.tail.metrics.failures.Inc()
 			f.tail.news.silent(f.leader, err)
 			f.suspect()
 		default:
 			return err
+		}
+		if f.failed == 0 {
+			wait = backoff{} // it answered, and serves other partitions
 		}
 		if !pause(ctx, wait.next()) {
 			return ctx.Err()

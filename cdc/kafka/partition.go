@@ -242,7 +242,7 @@ func (p *partition) publish(end int64, sent time.Time) {
 // pages that go back to a pool. Nothing stays nothing.
 func (p *partition) read(rec *protocol.Record) (key, value []byte, err error) {
 	nk, nv := length(rec.Key), length(rec.Value)
-	if cap(p.buf) < nk+nv {
+	if cap(p.buf) < nk+nv || p.buf == nil { // a slice of nil would say: nothing
 		p.buf = make([]byte, max(nk+nv, 2*cap(p.buf)))
 	}
 	buf := p.buf[:nk+nv]

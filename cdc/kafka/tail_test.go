@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +135,7 @@ func TestBrokerRestart(t *testing.T) {
 	p := producer(t, options(addr))
 	e := newEar()
 	var logged buffer
-	start(t, options(addr), e, slog.New(slog.NewTextHandler(&logged, nil)))
+	start(t, options(addr), e, logger(&logged))
 	e.untilAttached(t)
 	put(t, p, 0, "before")
 	e.untilRecord(t, "before")
@@ -188,12 +187,12 @@ func TestKafkaAwayThenTopicMissing(t *testing.T) {
 	c.Close()
 	e := newEar()
 	var logged buffer
-	tail := start(t, options(addr), e, slog.New(slog.NewTextHandler(&logged, nil)))
+	tail := start(t, options(addr), e, logger(&logged))
 	logged.until(t, "waiting for Kafka", 1)
 	if ok, why := tail.CaughtUp(); ok || why == "" {
 		t.Error("caught up with nothing")
 	}
-	c = cluster(t, kfake.Ports(port))
+	cluster(t, kfake.Ports(port))
 	logged.until(t, "create it, or start the relay", 1)
 	p := producer(t, options(addr))
 	if err := p.EnsureTopic(within(t), 4); err != nil {
@@ -283,4 +282,3 @@ func (b *buffer) until(t testing.TB, message string, n int) {
 		}
 	}
 }
-
