@@ -25,7 +25,8 @@ type Inspector interface {
 type Options struct {
 	Limits     resp.Limits // of one request
 	FlushBytes int         // replies gathered before they must be written; default 64 KiB
-	BatchKeys  int         // keys of a pipeline that go to the source together; default 1024. One MGET always does
+	BatchKeys  int         // most keys of a pipeline that go to the source together; default 1024. One MGET always does
+	BatchBytes int         // values of a pipeline to have in memory at a time, about; default 4 MiB
 	Version    string      // of Freshet, as INFO tells it; default "devel"
 }
 
@@ -35,6 +36,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.BatchKeys == 0 {
 		o.BatchKeys = 1024
+	}
+	if o.BatchBytes == 0 {
+		o.BatchBytes = 4 << 20
 	}
 	if o.Version == "" {
 		o.Version = "devel"

@@ -49,8 +49,28 @@ func (s *Session) joins(cmd *command) bool {
 
 // full reports whether what is gathered should go now.
 func (s *Session) full() bool {
-	p, most := &s.pending, s.all.opts.BatchKeys
-	return len(p.calls) >= most || len(p.requests) >= most || len(p.writes) >= most
+	p := &s.pending
+	return len(p.calls) >= s.batch || len(p.requests) >= s.batch || len(p.writes) >= s.batch
+}
+
+// firstBatch is how many keys are gathered before anything is known of the
+// size of this client's values.
+const firstBatch = 128
+
+// adapt learns from a batch how many keys the next one may have, so that a
+// pipeline of large values, answered to a peer that does not read, holds few
+// of them.
+func (s *Session) adapt() {
+	size, results := 0, s.pending.results
+	for i := range results {
+		size += results[i].Row.Size()
+	}
+	switch most := s.all.opts.BatchBytes; {
+	case size > most:
+		s.batch = max(1, min(s.batch, len(results)*most/size))
+	case len(results) >= s.batch && 2*size <= most:
+		s.batch = min(2*s.batch, s.all.opts.BatchKeys)
+	}
 }
 
 // call begins a gathered command of a kind.
@@ -99,6 +119,7 @@ func (s *Session) settle(ctx context.Context) bool {
 	if len(p.requests) > 0 {
 		p.results = sized(p.results, len(p.requests))
 		s.all.source.Load(ctx, p.requests, p.results)
+		s.adapt()
 	}
 	if len(p.writes) > 0 {
 		p.written = sized(p.written, len(p.writes))
@@ -135,10 +156,19 @@ func (s *Session) answer() bool {
 		} else if !c.answer(s, c) {
 			return false
 		}
+		s.release(c)
 		p.answered++
 	}
 	p.reset()
 	return true
+}
+
+// release lets go of the rows of a call that is answered: those of the calls
+// behind it may have to wait for the peer.
+func (s *Session) release(c *call) {
+	if s.pending.kind == reads {
+		clear(s.pending.results[c.first : c.first+c.n])
+	}
 }
 
 // reset forgets everything, so that no row and no buffer is held on to.

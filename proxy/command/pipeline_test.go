@@ -194,8 +194,30 @@ func TestRepliesAreBounded(t *testing.T) {
 	if got.String() != want {
 		t.Error("the replies are others when they come in parts")
 	}
-	if len(s.log) > 10 {
+	if len(s.log) > 12 {
 		t.Errorf("the source was asked %d times for 408 keys", len(s.log))
+	}
+}
+
+// Large values make batches small, and small ones large again.
+func TestBatchesAdaptToTheValues(t *testing.T) {
+	s := newFake()
+	s.rows["key:large"] = encode(value, strings.Repeat("x", 1000))
+	session := New(catalog(t), s, s, Options{BatchBytes: 10_000, BatchKeys: 256}).NewSession()
+	ask := func(key string) (batches []int) {
+		s.log = nil
+		do(session, strings.Repeat("GET "+key+"\n", 500))
+		for _, line := range s.log {
+			batches = append(batches, len(strings.Fields(line))-1)
+		}
+		return batches
+	}
+	if got := ask("key:large"); got[0] != firstBatch || got[1] != 9 || got[len(got)-2] != 9 {
+		t.Errorf("batches of large values: %d", got)
+	}
+	ask("key:none")
+	if got := ask("key:none"); !reflect.DeepEqual(got, []int{256, 244}) {
+		t.Errorf("batches of nothing: %d", got)
 	}
 }
 

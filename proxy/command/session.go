@@ -33,6 +33,7 @@ type Session struct {
 	token proxy.Time // of the last write; 0: there was none
 
 	pending gathered
+	batch   int // keys to gather at most, now: see adapt
 }
 
 // NewSession returns the logic of a new connection.
@@ -42,6 +43,7 @@ func (c *Commands) NewSession() *Session {
 		all: c, id: id,
 		calls:  &c.shards[int(id)%len(c.shards)].n,
 		parser: resp.NewParser(c.opts.Limits),
+		batch:  min(firstBatch, c.opts.BatchKeys),
 	}
 }
 

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // table is a Source: one use case `key`, text to text.
 type table struct {
 	mu    sync.Mutex
-	rows  map[string][]byte
+	rows  map[string]row.Row
 	delay time.Duration // of every Load
 	boom  string        // a key that panics
 }
@@ -45,6 +45,11 @@ func catalog(t testing.TB) *proxy.Catalog {
 	return c
 }
 
+func encode(v []byte) row.Row {
+	r, _ := row.Encode(schema, []row.Field{{Name: "v", Kind: row.Bytes, Value: v}})
+	return r
+}
+
 func (s *table) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
 	if s.delay > 0 {
 		select {
@@ -62,9 +67,7 @@ func (s *table) Load(ctx context.Context, reqs []proxy.Request, results []proxy.
 		if s.boom != "" && string(r.Key.Text) == s.boom {
 			panic("boom")
 		}
-		if v, ok := s.rows[string(r.Key.Text)]; ok {
-			results[i].Row, _ = row.Encode(schema, []row.Field{{Name: "v", Kind: row.Bytes, Value: v}})
-		}
+		results[i].Row = s.rows[string(r.Key.Text)]
 	}
 }
 
@@ -76,7 +79,7 @@ func (s *table) Apply(_ context.Context, ws []proxy.Write, written []proxy.Writt
 		_, written[i].Existed = s.rows[key]
 		delete(s.rows, key)
 		if w.Op == proxy.Put {
-			s.rows[key] = bytes.Clone(w.Fields[0].Value)
+			s.rows[key] = encode(w.Fields[0].Value)
 		}
 	}
 }
@@ -92,7 +95,7 @@ type running struct {
 func start(t testing.TB, src *table, opts Options, listen ...net.Listener) *running {
 	t.Helper()
 	if src.rows == nil {
-		src.rows = map[string][]byte{}
+		src.rows = map[string]row.Row{}
 	}
 	if listen == nil {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -115,6 +118,24 @@ func start(t testing.TB, src *table, opts Options, listen ...net.Listener) *runn
 	stop := func() { once.Do(func() { cancel(); <-done }) }
 	t.Cleanup(stop)
 	return &running{Server: s, addr: listen[0].Addr().String(), reg: reg, stop: stop}
+}
+
+// metric returns the value of a metric, by its one label if it has one.
+func (r *running) metric(t testing.TB, name, label string) float64 {
+	t.Helper()
+	families, err := r.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	t.Fatalf("there is no metric %s of %q", name, label)
+	return 0
 }
 
 func dial(t testing.TB, addr string) net.Conn {
