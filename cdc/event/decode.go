@@ -98,8 +98,15 @@ func (d *Decoder) readChange(r *reader, table string) {
 
 func (d *Decoder) fields(r *reader, reuse []row.Field) []row.Field {
 	fields := reuse[:0]
-	for range r.count(maxFields) {
-		f := row.Field{Name: d.name(r.bytes()), Kind: row.Kind(r.byte())}
+	for i := range r.count(maxFields) {
+		name := r.bytes()
+		f := row.Field{}
+		if i < len(reuse) && reuse[i].Name == string(name) {
+			f.Name = reuse[i].Name // as in the record before
+		} else {
+			f.Name = d.name(name)
+		}
+		f.Kind = row.Kind(r.byte())
 		if f.Kind > row.Unknown {
 			r.fail("kind of a column is not known")
 		} else if hasText(f.Kind) {
