@@ -1,0 +1,14 @@
+// Command freshet is a cache tier that speaks the Redis protocol in front of a
+// database's tables, kept fresh through Kafka within a stated bound.
+//
+//	freshet dev                     try it: sample database, broker, relay and node in one process
+//	freshet serve --config FILE     run a node
+//	freshet relay --config FILE     ship the database's changes to Kafka
+//	freshet --print-defaults        every setting, with its default
+//	freshet version
+//
+// It exits with 0 when it was asked to end or had nothing more to do, with 1
+// after an error, and with 2 when it was called wrongly.
+//
+// Read main.go first; each command has a file of its own.
+package main

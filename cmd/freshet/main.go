@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command is one thing that freshet does.
+type command struct {
+	name string
+	args string // as the help shows them
+	doc  string
+	run  func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{"dev", "[--listen ADDR] [--dir DIR] …", "run everything in one process, on a sample database", dev},
+		{"dev sql", "[--dir DIR] STATEMENT", "run a statement on the database of a running freshet dev", devSQL},
+		{"serve", "--config FILE [--check]", "run a node", serve},
+		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
+		{"version", "", "print the version", version},
+	}
+}
+
+// usageError says that freshet was called wrongly.
+type usageError struct{ reason string }
+
+func (e *usageError) Error() string { return e.reason }
+
+// run carries out a command line and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	var usage *usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "freshet: %s\nRun \"freshet help\" to see what there is.\n", usage.reason)
+		return 2
+	}
+	fmt.Fprintf(stderr, "freshet: %v\n", err)
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		help(stderr)
+		return &usageError{"no command given"}
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		help(stdout)
+		return nil
+	case "-print-defaults", "--print-defaults":
+		return printDefaults(stdout)
+	case "-version", "--version":
+		args[0] = "version"
+	}
+	name, rest := args[0], args[1:]
+	if len(rest) > 0 && name == "dev" && rest[0] == "sql" {
+		name, rest = "dev sql", rest[1:]
+	}
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(ctx, rest, stdout, stderr)
+		}
+	}
+	return &usageError{fmt.Sprintf("there is no command %q", name)}
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "freshet is a cache in front of a database's tables, fresh within a stated bound.\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  freshet %-38s %s\n", c.name+" "+c.args, c.doc)
+	}
+	fmt.Fprintf(w, "  freshet %-38s %s\n\n", "--print-defaults", "print every setting, with its default")
+	fmt.Fprint(w, "\"freshet COMMAND --help\" shows the flags of a command.\n")
+}
+
+// flags returns a flag set whose help is printed to stdout.
+func flags(name, synopsis string, stdout io.Writer) *flag.FlagSet {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {
+		fmt.Fprintf(stdout, "freshet %s %s\n\n", name, synopsis)
+		f.SetOutput(stdout)
+		f.PrintDefaults()
+		f.SetOutput(io.Discard)
+	}
+	return f
+}
+
+// parse parses args and makes what is wrong with them a usage error.
+func parse(f *flag.FlagSet, args []string, positional int) error {
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return &usageError{f.Name() + ": " + err.Error()}
+	}
+	if f.NArg() != positional {
+		return &usageError{fmt.Sprintf("%s: %d arguments beside flags, want %d", f.Name(), f.NArg(), positional)}
+	}
+	return nil
+}

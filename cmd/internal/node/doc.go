@@ -1,0 +1,28 @@
+// Package node builds freshet out of its parts, and owns their life. It is the
+// one package that knows concrete types; all others know interfaces of their
+// own.
+//
+// [Node] is one node of the tier. A read goes from the server through the
+// commands into the cache, and from there to the source; a change goes from
+// the tail through the applier into the cache. Beside them a prober reads the
+// source's clock, every 50 ms by default, and the admin port answers /metrics,
+// /healthz, /readyz and pprof.
+//
+// [Relay] ships a source's changes to the stream. [Dev] is all of it in one
+// process, with a sample database and a [Broker].
+//
+// Each of them is opened and then run: Open… does the I/O that can fail for a
+// reason a person can mend (a file, a port), Run serves until its context ends
+// and returns after its last goroutine has ended. At the end, parts stop in
+// the reverse of the order in which they stand on each other: first clients
+// get the replies to what they have sent, then the stream, the cache and the
+// source end.
+//
+// A node serves before the stream is there, and while it is away: entries then
+// live on their own as-of, which the contract allows. Readiness is apart from
+// that, see ready.go.
+//
+// Read node.go first, then settings.go, life.go, prober.go, ready.go, admin.go,
+// inspect.go and metrics.go; relay.go; and dev.go with sample.go, sql.go and
+// broker.go.
+package node

@@ -1,0 +1,192 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/freshet-cache/freshet/cache"
+	"github.com/freshet-cache/freshet/cdc"
+	"github.com/freshet-cache/freshet/cdc/kafka"
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/command"
+	"github.com/freshet-cache/freshet/proxy/server"
+	"github.com/freshet-cache/freshet/proxy/source/clock"
+	"github.com/freshet-cache/freshet/proxy/source/sqlite"
+)
+
+// Node is one node of the tier.
+type Node struct {
+	config *config.Config
+	log    *slog.Logger
+
+	source    *sqlite.Source
+	catalog   *proxy.Catalog
+	clock     *clock.Clock
+	watermark *cdc.Watermark
+	cache     *cache.Cache
+	applier   *cdc.Applier
+	tail      *kafka.Tail
+	prober    *prober
+	ring      *hashring.Ring
+	server    *server.Server
+	registry  registry
+
+	listener net.Listener // for Redis clients
+	admin    net.Listener
+
+	wasReady atomic.Bool
+	draining atomic.Bool
+}
+
+// Open opens the source, builds the node and takes its ports. Whoever does not
+// call Run then calls Close.
+func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
+	n, err := build(ctx, c, log)
+	if err != nil {
+		return nil, err
+	}
+	if n.listener, err = listen(c.Node.Listen, "node.listen, or --listen"); err == nil {
+		n.admin, err = listen(c.Node.Admin, "node.admin, or --admin")
+	}
+	if err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// Check opens the source and builds the node, but takes no port and talks to
+// no broker: everything that a configuration can get wrong by itself or about
+// its source is found.
+func Check(ctx context.Context, c *config.Config) error {
+	n, err := build(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	n.Close()
+	return nil
+}
+
+func build(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
+	n := &Node{config: c, log: log, clock: clock.New(clock.Boottime), watermark: cdc.NewWatermark(), registry: newRegistry()}
+	var err error
+	if n.source, n.catalog, err = sqlite.Open(ctx, sourceOptions(c), specs(c)); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if err := n.assemble(); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// assemble joins what the source's catalog makes possible: the path of a read
+// from the server down to the source, and that of a change from the stream up
+// to the cache.
+func (n *Node) assemble() (err error) {
+	c := n.config
+	if n.ring, err = ringOf(c); err != nil {
+		return fmt.Errorf("ring: %w", err)
+	}
+	if n.cache, err = cache.New(n.catalog, n.source, n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, cdc.Options{Log: n.log})
+	if n.tail, err = kafka.NewTail(kafkaOptions(c), n.applier, n.log); err != nil {
+		return fmt.Errorf("stream: %w", err)
+	}
+	n.prober = &prober{
+		source: n.source, clock: n.clock, stream: n.watermark, steps: n.applier,
+		every: time.Duration(c.Node.ProbeInterval), log: n.log,
+	}
+	commands := command.New(n.catalog, n.cache, inspector{n}, commandOptions(c))
+	n.server = server.New(commands, n.log, n.registry, serverOptions(c))
+	n.register()
+	return nil
+}
+
+// ringOf places the slots over the configured members, or over this node
+// alone.
+func ringOf(c *config.Config) (*hashring.Ring, error) {
+	if len(c.Ring.Members) == 0 {
+		return hashring.New(1, []string{self(c)})
+	}
+	return hashring.New(1, c.Ring.Members)
+}
+
+func self(c *config.Config) string {
+	if c.Ring.Self != "" {
+		return c.Ring.Self
+	}
+	return c.Node.Listen
+}
+
+// listen takes a port. setting is where another address is to be given.
+func listen(address, setting string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is taken by another process: end it, or choose another address with %s", address, setting)
+	}
+	return l, err
+}
+
+// Address is where Redis clients are served.
+func (n *Node) Address() string { return n.listener.Addr().String() }
+
+// Admin is where /metrics and the like are served.
+func (n *Node) Admin() string { return n.admin.Addr().String() }
+
+// Run serves until ctx ends, then lets connections finish what they have sent,
+// and returns after the last goroutine has ended.
+func (n *Node) Run(ctx context.Context) error {
+	n.log.Info("node starts", "listen", n.Address(), "admin", n.Admin(),
+		"slots", n.ring.Owned(self(n.config)), "ring", fmt.Sprintf("%016x", n.ring.Checksum()))
+	err := live(ctx, n.drain, []part{
+		{"admin", n.serveAdmin},
+		{"source", n.keepSource},
+		{"cache", n.cache.Run},
+		{"clock", n.prober.run},
+		{"stream", n.tail.Run},
+		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listener) }},
+	})
+	n.log.Info("node has ended")
+	return err
+}
+
+func (n *Node) drain() {
+	n.draining.Store(true)
+	n.log.Info("node drains")
+}
+
+// keepSource holds the source open for all that stands on it.
+func (n *Node) keepSource(ctx context.Context) error {
+	<-ctx.Done()
+	return n.source.Close()
+}
+
+// Close gives back what Open took. It is not for a node that has run.
+func (n *Node) Close() {
+	for _, l := range []net.Listener{n.listener, n.admin} {
+		if l != nil {
+			l.Close()
+		}
+	}
+	if n.cache != nil {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		if err := n.cache.Run(ended); err != nil {
+			n.log.Warn("close the cache", "error", err)
+		}
+	}
+	if err := n.source.Close(); err != nil {
+		n.log.Warn("close the source", "error", err)
+	}
+}

@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// problems says what keeps this node from being all that it can be: nothing,
+// once the clock and the source are there, the stream is followed from known
+// positions, and each partition has had a checkpoint.
+func (n *Node) problems() []string {
+	var out []string
+	if p := n.prober.problem(); p != "" {
+		out = append(out, p)
+	}
+	if lo, _ := n.clock.Bounds(); lo == proxy.Never {
+		out = append(out, "clock: the source's clock is not known yet")
+	}
+	for _, followed := range []interface{ CaughtUp() (bool, string) }{n.tail, n.applier} {
+		if ok, why := followed.CaughtUp(); !ok {
+			out = append(out, "stream: "+why)
+			break // the applier cannot have what the tail has not brought
+		}
+	}
+	return out
+}
+
+// ready reports whether clients may be sent here, and what is wrong.
+//
+// A node is ready once it has been without problems. It stays so when the
+// stream or the source goes away later: all nodes lose them at once, and to
+// take all of them out of service would make an outage of what the contract
+// carries (entries then live on their own as-of). So a problem later is told,
+// but only draining ends readiness.
+func (n *Node) ready() (bool, []string) {
+	problems := n.problems()
+	if n.draining.Load() {
+		return false, append([]string{"node: draining"}, problems...)
+	}
+	if len(problems) == 0 {
+		n.wasReady.Store(true)
+	}
+	return n.wasReady.Load(), problems
+}
+
+// Ready waits until the node is ready, or ctx ends.
+func (n *Node) Ready(ctx context.Context) error {
+	for {
+		if ok, _ := n.ready(); ok {
+			return nil
+		}
+		if !pause(ctx, 2*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}

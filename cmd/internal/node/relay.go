@@ -1,0 +1,133 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/freshet-cache/freshet/cdc/kafka"
+	"github.com/freshet-cache/freshet/cdc/relay"
+	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/proxy/source/sqlite"
+)
+
+// Relay ships the source's changes to the stream.
+type Relay struct {
+	config   *config.Config
+	log      *slog.Logger
+	outbox   *outbox.Log
+	producer *kafka.Producer
+	relay    *relay.Relay
+	registry registry
+	admin    net.Listener // nil: none
+}
+
+// OpenRelay checks the source and takes the admin port; with none configured,
+// there is none. Whoever does not call Run then calls Close.
+func OpenRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay, error) {
+	r, err := buildRelay(ctx, c, log)
+	if err != nil || c.Relay.Admin == "" {
+		return r, err
+	}
+	if r.admin, err = listen(c.Relay.Admin, "relay.admin"); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// CheckRelay checks the source and builds the relay, but takes no port, writes
+// nothing and talks to no broker.
+func CheckRelay(ctx context.Context, c *config.Config) error {
+	r, err := buildRelay(ctx, c, slog.New(slog.DiscardHandler))
+	if err == nil {
+		r.Close()
+	}
+	return err
+}
+
+func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay, error) {
+	// The relay maps nothing itself; but what a node will refuse is better
+	// found before an outbox is installed for it.
+	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	producer, err := kafka.NewProducer(kafkaOptions(c))
+	if err != nil {
+		return nil, fmt.Errorf("stream: %w", err)
+	}
+	r := &Relay{config: c, log: log, producer: producer, registry: newRegistry()}
+	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path, Logger: log}, specs(c))
+	r.relay = relay.New(r.outbox, producer, relay.Options{
+		Slot:               c.Relay.Slot,
+		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
+		PollInterval:       time.Duration(c.Relay.PollInterval),
+		Logger:             log,
+	})
+	r.registry.MustRegister(r.relay)
+	return r, nil
+}
+
+// Run ships until ctx ends.
+func (r *Relay) Run(ctx context.Context) error {
+	parts := []part{{"relay", r.ship}}
+	if r.admin != nil {
+		parts = append(parts, part{"admin", func(ctx context.Context) error {
+			return serveHTTP(ctx, r.admin, adminHandler(r.registry.handler(), nil))
+		}})
+	}
+	return errors.Join(live(ctx, func() {}, parts), r.outbox.Close())
+}
+
+// ship sees to it that the outbox and the topic are there, and then ships. The
+// outbox comes first: with it changes are kept, and nodes know their source,
+// however long Kafka stays away.
+func (r *Relay) ship(ctx context.Context) error {
+	defer r.producer.Close()
+	if !r.install(ctx) {
+		return nil
+	}
+	if err := r.producer.EnsureTopic(ctx, r.config.Relay.Partitions); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	r.log.Info("relay starts", "topic", r.config.Stream.Kafka.Topic, "slot", r.config.Relay.Slot)
+	return r.relay.Run(ctx)
+}
+
+// install tries until the outbox is there: another relay may have it, or
+// another client the file. It reports false if ctx ended first.
+func (r *Relay) install(ctx context.Context) bool {
+	const wait = 500 * time.Millisecond
+	last := ""
+	for {
+		err := r.outbox.Install(ctx)
+		if err == nil {
+			return true
+		}
+		if text := err.Error(); text != last {
+			last = text
+			r.log.Warn("the outbox cannot be installed yet", "error", err)
+		}
+		if !pause(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// Close gives back what OpenRelay took. It is not for a relay that has run.
+func (r *Relay) Close() {
+	if r.admin != nil {
+		r.admin.Close()
+	}
+	r.producer.Close()
+	if err := r.outbox.Close(); err != nil {
+		r.log.Warn("close the outbox", "error", err)
+	}
+}

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"strings"
+	"time"
+
+	"github.com/freshet-cache/freshet/cache"
+	"github.com/freshet-cache/freshet/cdc/kafka"
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/command"
+	"github.com/freshet-cache/freshet/proxy/resp"
+	"github.com/freshet-cache/freshet/proxy/server"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+	"github.com/freshet-cache/freshet/proxy/source/sqlite"
+)
+
+// This file is where settings become the packages' options.
+
+func specs(c *config.Config) []row.Spec {
+	var out []row.Spec
+	for _, u := range c.UseCases {
+		out = append(out, row.Spec{Name: u.Name, Table: u.Table, Key: u.Key, Column: u.Column, ReadOnly: u.ReadOnly})
+	}
+	return out
+}
+
+func sourceOptions(c *config.Config) sqlite.Options {
+	return sqlite.Options{Path: c.Source.SQLite.Path, Readers: c.Source.SQLite.Readers}
+}
+
+func cacheOptions(c *config.Config, catalog *proxy.Catalog) cache.Options {
+	o := cache.Options{
+		Bytes:        int64(c.Memory.Budget),
+		AbsenceShare: float64(c.Memory.AbsentPart) / 100,
+		UseCases:     make([]cache.UseCase, len(catalog.All())),
+	}
+	for _, u := range c.UseCases {
+		// The cache takes 0 for its default; a nanosecond is the bound that no
+		// hit can meet.
+		bound := max(time.Duration(u.Bound), 1)
+		o.UseCases[catalog.Named(u.Name).ID] = cache.UseCase{
+			Bound:     bound,
+			TTLMax:    time.Duration(u.TTLMax),
+			MaxStale:  time.Duration(u.MaxStale),
+			Timeout:   time.Duration(u.Timeout),
+			NoRefresh: !u.RefreshAhead,
+			MaxBytes:  int64(u.MaxBytes),
+		}
+	}
+	return o
+}
+
+func kafkaOptions(c *config.Config) kafka.Options {
+	k := &c.Stream.Kafka
+	o := kafka.Options{
+		Brokers: k.Brokers,
+		Topic:   k.Topic,
+		TLS: kafka.TLS{
+			Enabled: k.TLS.Enabled, CA: k.TLS.CAFile, Cert: k.TLS.CertFile, Key: k.TLS.KeyFile, ServerName: k.TLS.ServerName,
+		},
+		Replication: c.Relay.Replication,
+		Retention:   time.Duration(c.Relay.Retention),
+	}
+	if k.SASL.Mechanism != "none" {
+		o.SASL = kafka.SASL{Mechanism: strings.ToUpper(k.SASL.Mechanism), User: k.SASL.Username, Password: k.SASL.Password.Value()}
+	}
+	return o
+}
+
+func commandOptions(c *config.Config) command.Options {
+	limits := resp.Limits{BulkBytes: int(c.Node.MaxBulk)}.WithDefaults()
+	limits.RequestBytes = max(limits.RequestBytes, 2*limits.BulkBytes)
+	return command.Options{Limits: limits, Version: Version()}
+}
+
+func serverOptions(c *config.Config) server.Options {
+	return server.Options{
+		MaxConnections: c.Node.MaxClients,
+		IdleTimeout:    time.Duration(c.Node.IdleTimeout),
+		WriteTimeout:   time.Duration(c.Node.WriteTimeout),
+		DrainTimeout:   time.Duration(c.Node.DrainTimeout),
+		OutputBytes:    int(c.Node.MaxReplies),
+	}
+}
