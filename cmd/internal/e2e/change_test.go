@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+)
+
+// lag is what the stream may take. The bounds of the use cases are an hour, so
+// only the stream can make these replies fresh at all.
+const lag = 10 * time.Second
+
+func everyMapping() []config.UseCase {
+	key := mapped("key", "kv", time.Hour)
+	key.Column = "value"
+	return []config.UseCase{
+		mapped("users", "users", time.Hour),
+		mapped("by-email", "users", time.Hour, "email"),
+		mapped("orders", "orders", time.Hour),
+		mapped("products", "products", time.Hour),
+		key,
+	}
+}
+
+// Whatever another SQLite client does to a row, its key is fresh again.
+func TestChangesByOtherClients(t *testing.T) {
+	s := newStack(t, everyMapping()...)
+	n, c := s.start()
+	for _, e := range []struct {
+		name      string
+		statement string
+		read      []string // cached before the statement
+		before    string
+		after     string
+	}{
+		{"update", "UPDATE users SET credit = 7 WHERE id = 1", []string{"HGET", "users:1", "credit"}, "37", "7"},
+		{"update, by another unique index", "UPDATE users SET credit = 8 WHERE id = 2", []string{"HGET", "by-email:alan2@shop.example", "credit"}, "74", "8"},
+		{"a key moves away", "UPDATE users SET email = 'moved@shop.example' WHERE id = 3", []string{"EXISTS", "by-email:edsger3@shop.example"}, "1", "0"},
+		{"a key moves to a cached absence", "UPDATE users SET email = 'nobody@shop.example' WHERE id = 4", []string{"EXISTS", "by-email:nobody@shop.example"}, "0", "1"},
+		{"insert over a cached absence", "INSERT INTO users (id, name, email) VALUES (5001, 'New', 'new@shop.example')", []string{"HGET", "users:5001", "name"}, Nil, "New"},
+		{"delete", "DELETE FROM users WHERE id = 5", []string{"GET", "users:5"}, `{"id":5,"name":"Donald Ford","email":"donald5@shop.example","city":"Berlin","credit":185}`, Nil},
+		{"composite key", "UPDATE orders SET state = 'lost' WHERE user_id = 6 AND number = 1", []string{"HGET", "orders:6:1", "state"}, "open", "lost"},
+		{"replace, same key", "INSERT OR REPLACE INTO users (id, name, email) VALUES (7, 'Seven', 'seven@shop.example')", []string{"HGET", "users:7", "name"}, "Tony Stream", "Seven"},
+		{"insert or replace deletes another row by its email", "INSERT OR REPLACE INTO users (id, name, email) VALUES (5002, 'Thief', 'radia8@shop.example')", []string{"EXISTS", "users:8"}, "1", "0"},
+		{"update or replace deletes another row by its email", "UPDATE OR REPLACE users SET email = 'ken9@shop.example' WHERE id = 10", []string{"EXISTS", "users:9"}, "1", "0"},
+		{"upsert", "INSERT INTO products (sku, title, cents, stock) VALUES ('sku-001', 'x', 1, 1) ON CONFLICT (sku) DO UPDATE SET stock = 999", []string{"HGET", "products:sku-001", "stock"}, "13", "999"},
+		{"a column of bytes", "UPDATE kv SET value = x'00ff' WHERE key = '000000000001'", []string{"GET", "key:000000000001"}, "xxx", "\x00\xff"},
+		{"a column is added", "ALTER TABLE products ADD COLUMN colour TEXT DEFAULT 'red'", []string{"HGET", "products:sku-002", "colour"}, Nil, "red"},
+		{"a column is renamed", "ALTER TABLE products RENAME COLUMN stock TO left", []string{"HGET", "products:sku-003", "left"}, Nil, "39"},
+		{"a change after the schema's", "UPDATE products SET colour = 'blue' WHERE sku = 'sku-004'", []string{"HGET", "products:sku-004", "colour"}, "red", "blue"},
+		{"delete without a condition", "DELETE FROM orders", []string{"EXISTS", "orders:11:1"}, "1", "0"},
+	} {
+		c.becomes(lag, e.before, e.read...)
+		s.sql(e.statement)
+		c.becomes(lag, e.after, e.read...)
+		if t.Failed() {
+			t.Fatalf("in %q", e.name)
+		}
+	}
+	if lies := s.metric(n, "freshet_cdc_lies_total"); lies != 0 {
+		t.Errorf("%v lies were counted", lies)
+	}
+}
+
+// What is rolled back was never there.
+func TestRollbackChangesNothing(t *testing.T) {
+	s := newStack(t, everyMapping()...)
+	_, c := s.start()
+	if got := c.do("HGET", "users:1", "credit"); got != "37" {
+		t.Fatalf("credit = %s", got)
+	}
+	s.sql("BEGIN; UPDATE users SET credit = 0 WHERE id = 1; ROLLBACK; UPDATE users SET credit = 1 WHERE id = 2")
+	c.becomes(lag, "1", "HGET", "users:2", "credit")
+	if got := c.do("HGET", "users:1", "credit"); got != "37" {
+		t.Errorf("after a rollback, credit = %s", got)
+	}
+}
+
+// Within the default bound, whatever the stream does.
+func TestDefaultBoundHolds(t *testing.T) {
+	u := config.DefaultUseCase("users")
+	u.Table = "users"
+	s := newStack(t, u)
+	_, c := s.start()
+	for _, credit := range []string{"1", "2", "3"} {
+		c.do("HGET", "users:1", "credit")
+		s.sql("UPDATE users SET credit = " + credit + " WHERE id = 1")
+		c.becomes(time.Duration(u.Bound), credit, "HGET", "users:1", "credit")
+	}
+	proof := c.do("FRESHET.GET", "users:1", "PROOF")
+	if !strings.Contains(proof, "bound_met\n1") {
+		t.Errorf("proof:\n%s", proof)
+	}
+}

@@ -1,0 +1,7 @@
+// Package e2e holds tests over several packages: a database file, a broker, a
+// relay and nodes in one process, spoken to by Redis clients and by SQLite
+// clients that know nothing of each other.
+//
+// [Client] is a Redis client small enough to be trusted. The stacks that tests
+// are run on are in stack_test.go; read it first.
+package e2e
