@@ -6,6 +6,9 @@ import (
 	"github.com/freshet-cache/freshet/proxy/command"
 )
 
+// Registerer is where a Server registers its metrics.
+type Registerer = prometheus.Registerer
+
 // metrics are what a Server counts. No label holds what a client has sent.
 type metrics struct {
 	open         prometheus.Gauge
@@ -15,7 +18,7 @@ type metrics struct {
 	closed       [numberEnds]prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer, commands *command.Commands) *metrics {
+func newMetrics(reg Registerer, commands *command.Commands) *metrics {
 	m := &metrics{
 		open:         prometheus.NewGauge(prometheus.GaugeOpts{Name: "freshet_connections", Help: "Connections that are open."}),
 		opened:       prometheus.NewCounter(prometheus.CounterOpts{Name: "freshet_connections_opened_total", Help: "Connections served."}),

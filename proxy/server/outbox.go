@@ -23,6 +23,10 @@ const (
 // outbox writes one connection's replies in order. Usually send writes them
 // itself. When the peer does not take them, a second goroutine does (pump),
 // and send only appends to what waits, up to a limit.
+//
+// A write that ran into patience is continued behind the bytes it got rid of.
+// A connection whose writes are not bytes on the wire (TLS, where such a write
+// breaks the session) needs its outbox underneath.
 type outbox struct {
 	net     net.Conn
 	timeout time.Duration

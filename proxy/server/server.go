@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/freshet-cache/freshet/proxy/command"
 )
 
@@ -52,7 +50,7 @@ type Server struct {
 }
 
 // New returns a server of these commands and registers its metrics.
-func New(commands *command.Commands, log *slog.Logger, reg prometheus.Registerer, opts Options) *Server {
+func New(commands *command.Commands, log *slog.Logger, reg Registerer, opts Options) *Server {
 	return &Server{
 		commands: commands, log: log, opts: opts.withDefaults(),
 		metrics: newMetrics(reg, commands),
