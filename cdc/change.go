@@ -139,7 +139,7 @@ func (a *Applier) imageOf(p *partition, u *proxy.UseCase, r *event.Record) *prox
 	if !a.wm.lifts(r.Stream) {
 		return nil // positions of another history do not compare
 	}
-	if _, now := a.clock.Bounds(); now == proxy.Forever || c.Commit > now {
+	if !a.past(p, c.Commit) {
 		return nil // its as-of would lie in the future
 	}
 	fields := c.After
@@ -153,6 +153,22 @@ func (a *Applier) imageOf(p *partition, u *proxy.UseCase, r *event.Record) *prox
 	a.metrics.images.Inc()
 	p.image = proxy.Image{Row: value, Position: r.Position, Commit: c.Commit}
 	return &p.image
+}
+
+// past reports whether t lies at or before src_hi. The clock is only asked for
+// a t that an earlier answer does not cover: most changes come some time after
+// their commit, and many at once.
+func (a *Applier) past(p *partition, t proxy.Time) bool {
+	falls := a.falls.Load()
+	if t <= p.now && falls == p.nowFalls {
+		return true
+	}
+	_, now := a.clock.Bounds()
+	if now == proxy.Forever {
+		return false
+	}
+	p.now, p.nowFalls = now, falls // a step of the clock is a fall
+	return t <= now
 }
 
 // present is the mutant that takes what is not known for text.

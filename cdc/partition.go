@@ -24,6 +24,9 @@ type partition struct {
 	debt          int            // clean checkpoints to come before it is trusted again
 	heard         uint64         // the stream of the last checkpoint that counted since attach
 
+	now      proxy.Time // src_hi when it was last needed
+	nowFalls uint64     // the falls before that
+
 	before, after []byte // keys being built
 	image         proxy.Image
 
@@ -59,6 +62,7 @@ func (p *partition) placeOf(r *event.Record) place {
 func (p *partition) restart(stream uint64) {
 	p.stream, p.mark, p.anchored = stream, proxy.Position{}, false
 	p.checkPosition, p.checkT, p.checkFalls = proxy.Position{}, proxy.Never, 0
+	p.now = proxy.Never
 	p.heard = 0
 }
 
