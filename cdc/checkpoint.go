@@ -92,8 +92,9 @@ func (a *Applier) lied(p *partition, r *event.Record) {
 // doubt compares a change's commit time with the last checkpoint before it:
 // every change visible at T stands in front of that.
 func (a *Applier) doubt(p *partition, c *event.Change) {
-	known := c.Commit != 0 && p.checkT != proxy.Never && p.checkFalls == a.falls.Load()
-	if known && c.Commit < p.checkT.Add(-commitSkew) {
+	told := c.Commit != 0 && c.Commit != proxy.Never
+	known := p.checkT != proxy.Never && p.checkFalls == a.falls.Load()
+	if told && known && c.Commit < p.checkT.Add(-commitSkew) {
 		a.metrics.lies.Inc()
 		a.distrust(p)
 	}
