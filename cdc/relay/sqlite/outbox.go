@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cdc/event"
 	"github.com/freshet-cache/freshet/cdc/relay"
+	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/row"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
@@ -117,48 +118,36 @@ func (l *Log) changes(ctx context.Context, rows []outboxRow, complete bool) ([]r
 
 // append adds what one row of the outbox says.
 func (l *Log) append(out []relay.Change, r *outboxRow) []relay.Change {
-	change := func(op event.Op, before, after []logged, second bool) {
-		c := relay.Change{Position: firstOf(r.seq)}
-		if second {
-			c.Position = lastOf(r.seq)
+	t := l.known(r.table)
+	add := func(op event.Op, at proxy.Position, before, after []logged) {
+		c := relay.Change{Position: at, Change: event.Change{Table: r.table, Op: op, Commit: l.hidden(r.seq)}}
+		of := before
+		if of == nil {
+			of = after
 		}
-		c.Change = event.Change{Table: r.table, Op: op, Commit: l.hidden(r.seq)}
-		t := l.known(r.table)
-		if t == nil || t.is == nil { // nothing tells its rows apart any more
+		if c.Row = t.primaryKey(of); c.Row == nil { // nothing tells which row it is
 			c.Op = event.SchemaChanged
-			out = append(out, c)
-			return
+		} else {
+			c.Before, c.After = fields(before), fields(after)
 		}
-		at := after
-		if before != nil {
-			at = before
-		}
-		if op != event.SchemaChanged {
-			if c.Row = t.primaryKey(at); c.Row == nil {
-				c.Op = event.SchemaChanged
-				out = append(out, c)
-				return
-			}
-		}
-		c.Before, c.After = t.fields(before), t.fields(after)
 		out = append(out, c)
 	}
-	switch r.op {
+	switch first := firstOf(r.seq); r.op {
 	case opInsert:
-		change(event.Insert, nil, r.new, false)
+		add(event.Insert, first, nil, r.new)
 	case opDelete:
-		change(event.Delete, r.old, nil, false)
+		add(event.Delete, first, r.old, nil)
 	case opTouch:
-		change(event.Touch, r.old, nil, false)
+		add(event.Touch, first, r.old, nil)
 	case opUpdate:
-		if t := l.known(r.table); t != nil && t.is != nil && !bytes.Equal(t.primaryKey(r.old), t.primaryKey(r.new)) {
-			change(event.Delete, r.old, nil, false)
-			change(event.Insert, nil, r.new, true)
+		if bytes.Equal(t.primaryKey(r.old), t.primaryKey(r.new)) {
+			add(event.Update, first, r.old, r.new)
 			break
 		}
-		change(event.Update, r.old, r.new, false)
+		add(event.Delete, first, r.old, nil)
+		add(event.Insert, lastOf(r.seq), nil, r.new)
 	default:
-		change(event.SchemaChanged, nil, nil, false)
+		add(event.SchemaChanged, first, nil, nil)
 	}
 	return out
 }
@@ -172,9 +161,12 @@ func (l *Log) known(name string) *table {
 	return nil
 }
 
-// primaryKey tells a row from all others of its table; nil if columns of the
-// key are not there.
+// primaryKey tells a row from all others of its table; nil if the table, or a
+// column of the key, is not there.
 func (t *table) primaryKey(columns []logged) []byte {
+	if t == nil || t.is == nil {
+		return nil
+	}
 	var key []byte
 	for _, name := range t.is.Primary {
 		c := find(columns, name)
@@ -195,19 +187,14 @@ func find(columns []logged, name string) *logged {
 	return nil
 }
 
-// fields gives logged columns the form of a change. A key column with a value
-// of another storage class than its own is Unknown: such a row has no key, or
-// the BLOB 'a' and the TEXT 'a' would have one between them.
-func (t *table) fields(columns []logged) []row.Field {
+// fields gives logged columns the form of a change.
+func fields(columns []logged) []row.Field {
 	if columns == nil {
 		return nil
 	}
 	fields := make([]row.Field, len(columns))
 	for i, c := range columns {
 		fields[i] = row.Field{Name: c.name, Kind: kindOf(c.class), Value: c.value}
-		if !t.spells(c.name, c.class) {
-			fields[i] = row.Field{Name: c.name, Kind: row.Unknown}
-		}
 	}
 	return fields
 }
@@ -225,7 +212,8 @@ func kindOf(class byte) row.Kind {
 }
 
 // spells reports whether a value of that class in a column may be part of a
-// key.
+// key. A row with another has no key, or the BLOB 'a' and the TEXT 'a' would
+// have one between them; so it makes no image.
 func (t *table) spells(name string, class byte) bool {
 	c := t.is.Column(name)
 	if c == nil || class == 'n' {
