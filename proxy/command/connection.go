@@ -121,7 +121,7 @@ func (s *Session) quit([][]byte) {
 }
 
 func (s *Session) resetConn([][]byte) {
-	s.w.V3, s.name, s.token = false, nil, 0
+	s.w.V3, s.name, s.token, s.multiState = false, nil, 0, multiState{}
 	s.w.Simple("RESET")
 }
 

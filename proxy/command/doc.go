@@ -17,10 +17,14 @@
 // A reply's words on failure all stand in words.go. What cannot be honest is
 // refused with the reason: an expiry, say, since the row lives in a database.
 //
+// Transactions are refused in a way that carries out none of their commands:
+// a client that sends MULTI, SET and EXEC in one pipeline would otherwise be
+// told of a failure while the SET stands (multi.go).
+//
 // Tokens, positions and times are decimal text, not RESP integers: they are
 // above 2⁵³, where clients in JavaScript lose digits.
 //
 // [Commands] may be used concurrently; a Session by one goroutine at a time.
 // Read command.go first, then table.go, session.go, gather.go, and then the
-// commands themselves: read.go, write.go, freshet.go, connection.go, about.go.
+// commands themselves: read.go, write.go, freshet.go, connection.go, multi.go, about.go.
 package command

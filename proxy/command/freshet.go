@@ -68,7 +68,7 @@ func (s *Session) answerFreshGet(c *call) bool {
 	s.value(s.pending.requests[c.first].Key.UseCase, r.Row)
 	s.w.BulkString("version")
 	if r.Position.Known() {
-		s.w.BulkString(strconv.FormatUint(r.Position.Commit, 10) + "-" + strconv.FormatUint(r.Position.Seq, 10))
+		s.w.BulkString(strconv.FormatUint(r.Position.Commit, 10) + "/" + strconv.FormatUint(r.Position.Seq, 10))
 	} else {
 		s.w.Null()
 	}

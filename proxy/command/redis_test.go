@@ -245,7 +245,7 @@ func randomRequest(r *rand.Rand) string {
 	case 16:
 		return multibulk("HELLO", pick("4", "x", "1"))
 	case 17:
-		return multibulk(pick("RESET", "ROLE"))
+		return multibulk(pick("RESET", "ROLE", "EXEC", "DISCARD"))
 	case 18:
 		return multibulk("AUTH", pick("x", "default"), pick("x", "y"))
 	case 19:

@@ -32,6 +32,8 @@ type Session struct {
 	name  []byte
 	token proxy.Time // of the last write; 0: there was none
 
+	multiState
+
 	pending gathered
 	batch   int // keys to gather at most, now: see adapt
 }
@@ -110,7 +112,7 @@ func (s *Session) find(args [][]byte) *command {
 	if cmd != nil && cmd.subs != nil && len(args) > 1 {
 		cmd = cmd.sub(args[1])
 	}
-	if cmd == nil || cmd.run == nil || !cmd.fits(len(args)) {
+	if cmd == nil || cmd.run == nil || !cmd.fits(len(args)) || s.open && !cmd.endsMulti() {
 		return nil
 	}
 	return cmd
@@ -124,6 +126,8 @@ func (s *Session) run(cmd *command, args [][]byte) {
 	}
 	top := s.all.lookup(args[0])
 	switch {
+	case s.open:
+		s.refuseInMulti()
 	case top == nil && isHTTP(args[0]):
 		s.next = Drop
 	case top == nil:

@@ -1,5 +1,8 @@
 package command
 
+// transactions is the group of the commands that end one.
+const transactions = "transactions"
+
 // kind says how a command runs in a pipeline.
 type kind uint8
 
@@ -59,6 +62,10 @@ func table() []command {
 			{name: "setname", arity: 3, flags: "fast", group: conn, run: (*Session).clientSetName, summary: "Names the connection."},
 			{name: "setinfo", arity: 4, flags: "fast", group: conn, run: (*Session).clientSetInfo, summary: "Tells LIB-NAME or LIB-VER of the client's library."},
 		}},
+
+		{name: "multi", arity: 1, flags: "fast", group: transactions, run: (*Session).multi, summary: "Begins what will be refused: transactions are not offered."},
+		{name: "exec", arity: 1, group: transactions, run: (*Session).exec, summary: "Refuses the transaction."},
+		{name: "discard", arity: 1, flags: "fast", group: transactions, run: (*Session).discard, summary: "Leaves the transaction."},
 
 		{name: "command", arity: -1, flags: "readonly", group: server, run: (*Session).commandAll, summary: "About the commands.", subs: []command{
 			{name: "count", arity: 2, flags: "fast", group: server, run: (*Session).commandCount, summary: "How many commands there are."},
