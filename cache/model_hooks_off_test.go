@@ -1,0 +1,6 @@
+//go:build !mutants
+
+package cache
+
+// withSteps lets nobody move between two lines of the product in this build.
+func withSteps(*model) {}
