@@ -15,7 +15,7 @@ import (
 	source "github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
-var seeds = flag.Int("seeds", 6, "random histories of the twin test")
+var seeds = flag.Int("seeds", 4, "random histories of the twin test")
 
 // twin is the naive model of what follows the outbox: a map of what was read,
 // from which each change drops or replaces the keys it names. Whenever all

@@ -132,13 +132,17 @@ func (c *Conn) Query(ctx context.Context, f func(values []any) error, query stri
 		return err
 	}
 	defer rows.Close()
+	return walk(rows, f)
+}
+
+func walk(rows *sql.Rows, f func(values []any) error) error {
 	columns, err := rows.Columns()
 	if err != nil {
 		return err
 	}
+	into := make([]any, len(columns))
 	for rows.Next() {
 		values := make([]any, len(columns))
-		into := make([]any, len(columns))
 		for i := range values {
 			into[i] = &values[i]
 		}
@@ -162,18 +166,26 @@ func (c *Conn) Row(ctx context.Context, into []any, query string, args ...any) e
 	return s.QueryRowContext(ctx, args...).Scan(into...)
 }
 
+const (
+	beginRead  = "BEGIN"
+	beginWrite = "BEGIN IMMEDIATE"
+)
+
 // Snapshot runs f in a read transaction: everything f reads is of one
 // moment, which lies between the call and f's first read.
 func (c *Conn) Snapshot(ctx context.Context, f func() error) error {
-	return c.transaction(ctx, "BEGIN", f)
+	return c.transaction(ctx, beginRead, f)
 }
 
 // Update runs f in a write transaction, which is committed if f returns nil.
 func (c *Conn) Update(ctx context.Context, f func() error) error {
-	return c.transaction(ctx, "BEGIN IMMEDIATE", f)
+	return c.transaction(ctx, beginWrite, f)
 }
 
 func (c *Conn) transaction(ctx context.Context, begin string, f func() error) error {
+	if begin == beginRead { // which waits for nobody: the first read does
+		ctx = context.WithoutCancel(ctx)
+	}
 	if _, err := c.Exec(ctx, begin); err != nil {
 		return err
 	}

@@ -48,31 +48,61 @@ func (s *Source) read(ctx context.Context, c *Conn, reqs []proxy.Request, result
 			}
 			break
 		}
-		for i := range reqs {
+		for i := range results {
 			results[i] = proxy.Result{Position: head.Position(), Primary: head.Identity}
-			if err := p.of[reqs[i].Key.UseCase.Mapping].load(ctx, c, reqs[i].Key, &results[i]); err != nil {
-				return err
-			}
 		}
-		return nil
+		return p.load(ctx, c, reqs, results)
 	})
 }
 
-// load reads one row. An error that is this key's own goes into the result.
-func (r *reading) load(ctx context.Context, c *Conn, key proxy.Key, result *proxy.Result) error {
+// load reads the rows, those of a use case together. The statements run to
+// their end, since each takes microseconds and watching ctx would cost more
+// than they do; ctx is looked at between them.
+func (p *plan) load(ctx context.Context, c *Conn, reqs []proxy.Request, results []proxy.Result) error {
+	whole := context.WithoutCancel(ctx)
+	for first := 0; first < len(reqs); {
+		m := reqs[first].Key.UseCase.Mapping
+		end := first + 1
+		for end < len(reqs) && reqs[end].Key.UseCase.Mapping == m && end-first < manyKeys {
+			end++
+		}
+		if err := p.of[m].load(whole, c, reqs[first:end], results[first:end]); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+// load reads the rows of up to manyKeys keys. An error that is a key's own
+// goes into its result.
+func (r *reading) load(ctx context.Context, c *Conn, reqs []proxy.Request, results []proxy.Result) error {
 	if r.err != nil {
-		result.Err = r.err
+		for i := range results {
+			results[i].Err = r.err
+		}
 		return nil
 	}
-	args, err := bindKeyParts(key)
-	if err != nil {
-		result.Err = err
-		return nil
+	query, columns := r.find, len(reqs[0].Key.UseCase.Mapping.Columns)
+	args := make([]any, columns)
+	if len(reqs) > 1 {
+		query, args = r.many, make([]any, manyKeys*columns)
+	}
+	for i := range reqs {
+		parts, err := bindKeyParts(reqs[i].Key)
+		if err != nil {
+			results[i].Err = err // and its place stays NULL
+			continue
+		}
+		copy(args[i*columns:], parts)
 	}
 	return c.Query(ctx, func(values []any) error {
-		result.Row = encode(r.schema, values)
+		results[values[0].(int64)].Row = encode(r.schema, values[1:])
 		return nil
-	}, r.find, args...)
+	}, query, args...)
 }
 
 func encode(s *row.Schema, values []any) row.Row {

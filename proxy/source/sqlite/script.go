@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -28,22 +27,11 @@ func Script(ctx context.Context, path, script string, each func([]row.Field) err
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	defer rows.Close()
-	return walk(rows, each)
-}
-
-func walk(rows *sql.Rows, each func([]row.Field) error) error {
 	columns, err := rows.Columns()
 	if err != nil {
 		return err
 	}
-	for rows.Next() {
-		values, into := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			into[i] = &values[i]
-		}
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
+	return walk(rows, func(values []any) error {
 		fields := make([]row.Field, len(columns))
 		for i, v := range values {
 			if t, ok := v.(time.Time); ok { // the driver's reading of a DATETIME column
@@ -51,9 +39,6 @@ func walk(rows *sql.Rows, each func([]row.Field) error) error {
 			}
 			fields[i] = Field(columns[i], v)
 		}
-		if err := each(fields); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		return each(fields)
+	})
 }

@@ -89,3 +89,7 @@ func TestSuite(t *testing.T) {
 			Exec: func(statement string) { exec(t, client, statement) }}
 	})
 }
+
+func field(name, value string) []row.Field {
+	return []row.Field{{Name: name, Kind: row.Text, Value: []byte(value)}}
+}

@@ -174,7 +174,7 @@ func (w *writer) transact(begin func() []*statement) error {
 	if err := w.connect(ctx); err != nil {
 		return unavailable(w.opts.Path, err)
 	}
-	if _, err := w.conn.Exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if _, err := w.conn.Exec(ctx, beginWrite); err != nil {
 		w.disconnect()
 		return unavailable(w.opts.Path, err)
 	}

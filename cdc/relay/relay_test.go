@@ -1,0 +1,276 @@
+package relay
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-cache/freshet/cdc/event"
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+func TestRowsKeepTheirPartition(t *testing.T) {
+	// Part of the format: a relay of another version must agree.
+	for _, test := range []struct {
+		table, row string
+		of, want   int
+	}{{"users", "1", 1, 0}, {"users", "1", 12, 0}, {"users", "2", 12, 9}, {"user", "s1", 12, 10}} {
+		if got := partitionOf(test.table, []byte(test.row), test.of); got != test.want {
+			t.Errorf("%s %s: partition %d, want %d", test.table, test.row, got, test.want)
+		}
+	}
+}
+
+func TestShips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, topic := newMemoryLog(), newMemoryTopic(3)
+		for i := range 5 {
+			log.write("users", fmt.Sprint(i))
+		}
+		log.write("users", "")
+		log.write("users", "0")
+		stop := run(t, log, topic)
+		time.Sleep(time.Second)
+		log.write("users", "9")
+		time.Sleep(time.Second)
+		stop()
+		var all []string
+		for p := range 3 {
+			changes, checkpoints := shipped(t, topic.records(t, p))
+			all = append(all, changes...)
+			if !slices.Contains(changes, "users@6") {
+				t.Errorf("partition %d has no change of the whole table: %q", p, changes)
+			}
+			// At most one each 100 ms, and not much fewer.
+			if n := len(checkpoints); n < 15 || n > 21 {
+				t.Errorf("partition %d has %d checkpoints", p, n)
+			}
+			for _, c := range checkpoints {
+				if c.Checkpoint.Stream.Hash() != c.Stream || c.Checkpoint.Stream.Partitions != 3 || c.Checkpoint.Stream.Source != log.source || c.Checkpoint.Nonce == 0 {
+					t.Errorf("checkpoint %+v", c.Checkpoint)
+				}
+			}
+		}
+		slices.Sort(all)
+		want := []string{"users:0@1", "users:0@7", "users:1@2", "users:2@3", "users:3@4", "users:4@5", "users:9@8", "users@6", "users@6", "users@6"}
+		if !slices.Equal(all, want) {
+			t.Errorf("shipped %q, want %q", all, want)
+		}
+		if log.acked.Commit != 8 {
+			t.Errorf("acknowledged %v", log.acked)
+		}
+	})
+}
+
+// A partition that does not answer holds up every checkpoint, and the log
+// keeps what is not there yet.
+func TestPartitionAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, topic := newMemoryLog(), newMemoryTopic(2)
+		stop := run(t, log, topic)
+		time.Sleep(time.Second)
+		topic.mu.Lock()
+		topic.fail = func(call string, p int) error {
+			if call == "append" && p == 1 {
+				return errInjected
+			}
+			return nil
+		}
+		topic.mu.Unlock()
+		away := proxy.Time(time.Now().UnixNano())
+		for i := range 10 {
+			log.write("users", fmt.Sprint(i))
+		}
+		time.Sleep(5 * time.Second)
+		for p := range 2 {
+			_, checkpoints := shipped(t, topic.records(t, p))
+			if last := checkpoints[len(checkpoints)-1].Checkpoint.T; last > away {
+				t.Errorf("partition %d has a checkpoint of %v after the other one went away", p, last.Sub(away))
+			}
+		}
+		if len(log.changes) != 10 {
+			t.Errorf("the log holds %d changes of 10", len(log.changes))
+		}
+		topic.mu.Lock()
+		topic.fail = func(string, int) error { return nil }
+		topic.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		stop()
+		wantAll(t, topic, log, 10)
+	})
+}
+
+// wantAll checks that each of n changes of single rows is there exactly once.
+func wantAll(t *testing.T, topic *memoryTopic, log *memoryLog, n int) {
+	t.Helper()
+	seen := map[string]int{}
+	for p := range topic.partitions {
+		changes, _ := shipped(t, topic.records(t, p))
+		for _, c := range changes {
+			seen[c[strings.Index(c, "@"):]]++
+		}
+	}
+	for i := 1; i <= n; i++ {
+		if seen[fmt.Sprintf("@%d", i)] != 1 {
+			t.Errorf("change %d is there %d times", i, seen[fmt.Sprintf("@%d", i)])
+		}
+	}
+	if len(log.changes) != 0 {
+		t.Errorf("the log still holds %d changes", len(log.changes))
+	}
+}
+
+// Kills, lost replies and errors anywhere lose nothing, reorder nothing and
+// keep the stream: random ones, while changes come in.
+func TestFaults(t *testing.T) {
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) { runFaults(t, seed) })
+	}
+}
+
+func runFaults(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	log, topic := newMemoryLog(), newMemoryTopic(1+rng.IntN(4))
+	log.limit = 1 + rng.IntN(5)
+	// Each fake draws under its own lock, from its own numbers.
+	sometimes := func(rng *rand.Rand) func() error {
+		return func() error {
+			if rng.IntN(8) == 0 {
+				return errInjected
+			}
+			return nil
+		}
+	}
+	ofLog, ofTopic := sometimes(rand.New(rand.NewPCG(seed, 3))), sometimes(rand.New(rand.NewPCG(seed, 4)))
+	log.fail = func(string) error { return ofLog() }
+	topic.fail = func(string, int) error { return ofTopic() }
+	topic.lost = func(int) error { return ofTopic() }
+	const n = 60
+	written := 0
+	visible := map[uint64]proxy.Time{}
+	stop := run(t, log, topic)
+	for range 20 {
+		for range 3 {
+			written++
+			log.write("users", fmt.Sprint(written%7))
+			visible[uint64(written)] = proxy.Time(time.Now().UnixNano())
+		}
+		time.Sleep(50 * time.Millisecond)
+		if written%4 == 0 {
+			stop()
+			stop = run(t, log, topic)
+		}
+	}
+	log.mu.Lock()
+	log.fail = func(string) error { return nil }
+	log.mu.Unlock()
+	topic.mu.Lock()
+	topic.fail, topic.lost = func(string, int) error { return nil }, func(int) error { return nil }
+	topic.mu.Unlock()
+	time.Sleep(5 * time.Second)
+	stop()
+	wantAll(t, topic, log, n)
+	streams := map[uint64]bool{}
+	for p := range topic.partitions {
+		records := topic.records(t, p)
+		honest(t, records, visible)
+		for _, r := range records {
+			streams[r.Stream] = true
+		}
+	}
+	if len(streams) != 1 {
+		t.Errorf("seed %d: %d streams", seed, len(streams))
+	}
+	if t.Failed() {
+		t.Fatalf("seed %d", seed)
+	}
+}
+
+// honest checks each checkpoint: nothing that was visible at its T comes after
+// it. And each commit time: the change was not visible then.
+func honest(t *testing.T, records []*event.Record, visible map[uint64]proxy.Time) {
+	t.Helper()
+	latest := proxy.Never
+	mark := proxy.Position{}
+	for _, r := range records {
+		if r.Position.Compare(mark) <= 0 {
+			continue
+		}
+		mark = r.Position
+		if r.Checkpoint != nil {
+			latest = max(latest, r.Checkpoint.T)
+			continue
+		}
+		if at := visible[r.Position.Commit]; at < latest {
+			t.Errorf("change %d was visible %v before a checkpoint in front of it", r.Position.Commit, latest.Sub(at))
+		}
+		if at := visible[r.Position.Commit]; r.Change.Commit > at {
+			t.Errorf("change %d has a commit time %v after it was visible", r.Position.Commit, r.Change.Commit.Sub(at))
+		}
+	}
+}
+
+func TestStreamIDs(t *testing.T) {
+	// last returns the stream id of the newest checkpoint.
+	last := func(t *testing.T, topic *memoryTopic) event.StreamID {
+		t.Helper()
+		_, checkpoints := shipped(t, topic.records(t, 0))
+		return checkpoints[len(checkpoints)-1].Checkpoint.Stream
+	}
+	for _, test := range []struct {
+		name   string
+		change func(log *memoryLog, topic *memoryTopic)
+		same   bool
+	}{
+		{"a restart", func(*memoryLog, *memoryTopic) {}, true},
+		{"the log forgot the topic", func(log *memoryLog, _ *memoryTopic) { log.topic = 0 }, true},
+		{"more partitions", func(_ *memoryLog, topic *memoryTopic) { topic.partitions = append(topic.partitions, nil) }, false},
+		{"an empty topic", func(_ *memoryLog, topic *memoryTopic) { topic.partitions = make([][][]byte, 2) }, false},
+		{"another history", func(log *memoryLog, _ *memoryTopic) { log.source.Timeline++ }, false},
+		{"a restored backup", func(log *memoryLog, _ *memoryTopic) { log.end -= 2 }, false},
+	} {
+		for _, running := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, running %v", test.name, running), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					log, topic := newMemoryLog(), newMemoryTopic(2)
+					log.write("users", "1")
+					log.write("users", "2")
+					log.write("users", "3")
+					stop := run(t, log, topic)
+					time.Sleep(time.Second)
+					before := last(t, topic)
+					if !running {
+						stop()
+					}
+					log.mu.Lock()
+					topic.mu.Lock()
+					test.change(log, topic)
+					log.mu.Unlock()
+					topic.mu.Unlock()
+					if running && (test.name == "a restored backup" || test.name == "an empty topic") {
+						stop() // seen by the log itself, or by whoever reads the topic
+						running = false
+					}
+					if !running {
+						stop = run(t, log, topic)
+					}
+					time.Sleep(3 * time.Second)
+					log.write("users", "4")
+					time.Sleep(time.Second)
+					stop()
+					after := last(t, topic)
+					if (before == after) != test.same {
+						t.Errorf("stream %+v after %+v", after, before)
+					}
+					if len(log.changes) != 0 {
+						t.Errorf("the log still holds %d changes", len(log.changes))
+					}
+				})
+			})
+		}
+	}
+}
