@@ -83,8 +83,8 @@ func (t *table) fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// findRow selects all columns of the row with a primary key, in the storage
-// class and the collation that the outbox gave it.
+// findRow selects all columns of the row with a primary key: by the collation
+// of its index, to use it, and byte for byte, which another row may not be.
 func findRow(is *sqlite.Table) string {
 	columns := make([]string, len(is.Columns))
 	for i, c := range is.Columns {
@@ -93,7 +93,7 @@ func findRow(is *sqlite.Table) string {
 	terms := make([]string, len(is.Primary))
 	for i, name := range is.Primary {
 		c := "t." + sqlite.Quote(name)
-		terms[i] = fmt.Sprintf("%s COLLATE %s = ?%d AND %s COLLATE BINARY = ?%[3]d AND typeof(%[1]s) = typeof(?%[3]d)",
+		terms[i] = fmt.Sprintf("%s COLLATE %s = ?%d AND %s COLLATE BINARY = ?%[3]d",
 			c, is.PrimaryCollation(name), i+1, c)
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + sqlite.Quote(is.Name) + " AS t WHERE " + strings.Join(terms, " AND ")

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -88,6 +89,9 @@ func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) stateme
 	}
 	for _, f := range fields {
 		col := r.table.Column(f.Name)
+		if slices.ContainsFunc(m.Columns, func(k row.KeyColumn) bool { return k.Name == f.Name }) {
+			return statement{err: &proxy.RejectedError{Reason: fmt.Sprintf("column %s is part of the key", f.Name)}}
+		}
 		if col == nil {
 			return statement{err: &proxy.RejectedError{Reason: fmt.Sprintf("table %s has no column %s", m.Table, f.Name)}}
 		}

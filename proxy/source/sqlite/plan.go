@@ -136,13 +136,18 @@ func whereKey(columns []row.KeyColumn) string {
 	return strings.Join(terms, " AND ")
 }
 
-func keyTerm(col row.KeyColumn, equals string) string {
+// keyTerm compares one key column. An integer is compared as a range of one:
+// from k = 1 SQLite concludes that typeof(k) is typeof(1), and asks no row.
+func keyTerm(col row.KeyColumn, with string) string {
 	name := "t." + Quote(col.Name)
-	collate := ""
-	if col.Kind == row.KeyText {
-		collate = " COLLATE BINARY"
+	switch class := " AND typeof(" + name + ") = '" + classes[col.Kind] + "'"; col.Kind {
+	case row.KeyInt:
+		return name + " BETWEEN " + with + " AND " + with + class
+	case row.KeyText:
+		return name + " COLLATE BINARY = " + with + class
+	default:
+		return name + " = " + with + class
 	}
-	return fmt.Sprintf("%s%s = %s AND typeof(%s) = '%s'", name, collate, equals, name, Class(col.Kind))
 }
 
 // manyKeys is how many keys one statement takes at most. A statement costs

@@ -47,12 +47,10 @@ func realText(v float64) (row.Kind, []byte) {
 	return row.Number, append(text, ".0"...)
 }
 
-// Class is the storage class of the values that a key column of a kind can
-// be found by. A column may hold others (a BLOB in a TEXT column): such a row
-// has no key, or one key would name two rows.
-func Class(k row.KeyKind) string {
-	return [...]string{row.KeyText: "text", row.KeyInt: "integer", row.KeyBytes: "blob"}[k]
-}
+// classes are the storage classes of the values that a key column of each kind
+// can be found by. A column may hold others (a BLOB in a TEXT column): such a
+// row has no key, or one key would name two rows.
+var classes = [...]string{row.KeyText: "text", row.KeyInt: "integer", row.KeyBytes: "blob"}
 
 // bindKey gives the part of a key the storage class of its column.
 func bindKey(k row.KeyKind, part []byte) (any, error) {
