@@ -147,6 +147,7 @@ func (l *Log) poll(ctx context.Context, after proxy.Position) (*relay.Batch, err
 		if err != nil {
 			return err
 		}
+		hook.At("sqlite.read")
 		through := l.head.Sequence
 		if len(rows) == l.opts.BatchRows {
 			through = rows[len(rows)-1].seq
