@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -21,9 +24,11 @@ const readCommitted = 1
 // client asks the cluster about one topic. Every request has a deadline.
 type client struct {
 	opts      Options
-	addr      net.Addr
 	transport *kafkago.Transport
 	conns     *conns
+
+	mu    sync.Mutex
+	known []string // brokers the cluster's layout is asked of
 }
 
 func newClient(opts Options) (*client, error) {
@@ -42,7 +47,7 @@ func newClient(opts Options) (*client, error) {
 	conns := newConns(opts.DialTimeout)
 	return &client{
 		opts:  opts,
-		addr:  kafkago.TCP(opts.Brokers...),
+		known: opts.Brokers,
 		conns: conns,
 		transport: &kafkago.Transport{
 			Dial:           conns.dial,
@@ -69,7 +74,34 @@ func (c *client) close() {
 func (c *client) ask(ctx context.Context, timeout time.Duration, req kafkago.Request) (kafkago.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return c.transport.RoundTrip(ctx, c.addr, req)
+	return c.transport.RoundTrip(ctx, c.addr(), req)
+}
+
+func (c *client) addr() net.Addr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return kafkago.TCP(c.known...)
+}
+
+// learn adds the brokers of the cluster to those that were configured. The
+// library asks only the address it was given where leaders are: with that
+// broker gone, moved leaders would never be found.
+func (c *client) learn(brokers []metadata.ResponseBroker) {
+	known := slices.Clone(c.opts.Brokers)
+	for _, b := range brokers {
+		addr := net.JoinHostPort(b.Host, strconv.Itoa(int(b.Port)))
+		if !slices.Contains(known, addr) {
+			known = append(known, addr)
+		}
+	}
+	c.mu.Lock()
+	same := slices.Equal(known, c.known)
+	c.known = known
+	c.mu.Unlock()
+	if !same {
+		// The transport keeps a layout for each address; drop the old one.
+		c.transport.CloseIdleConnections()
+	}
 }
 
 // leaders returns the leader of each partition, -1 where there is none. The
@@ -80,6 +112,7 @@ func (c *client) leaders(ctx context.Context) ([]int32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, err)
 	}
+	c.learn(m.(*metadata.Response).Brokers)
 	topic := &m.(*metadata.Response).Topics[0]
 	switch code := kafkago.Error(topic.ErrorCode); {
 	case code == kafkago.UnknownTopicOrPartition, code == 0 && len(topic.Partitions) == 0:
@@ -140,7 +173,7 @@ func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, erro
 
 // cleanup returns the topic's cleanup.policy, "" if this user may not know.
 func (c *client) cleanup(ctx context.Context) (string, error) {
-	kc := &kafkago.Client{Addr: c.addr, Transport: c.transport, Timeout: c.patience()}
+	kc := &kafkago.Client{Addr: c.addr(), Transport: c.transport, Timeout: c.patience()}
 	res, err := kc.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{
 		Resources: []kafkago.DescribeConfigRequestResource{{
 			ResourceType: kafkago.ResourceTypeTopic,

@@ -93,6 +93,7 @@ func (f *fetcher) fetch(ctx context.Context) error {
 func (f *fetcher) take(res *fetch.Response, sent time.Time) error {
 	var first error
 	var records, bytes int
+	var moved, hungry bool
 	now := time.Now()
 	for _, topic := range res.Topics {
 		for i := range topic.Partitions {
@@ -101,15 +102,23 @@ func (f *fetcher) take(res *fetch.Response, sent time.Time) error {
 			if p == nil {
 				continue
 			}
+			before := p.next
 			err := p.take(r, sent, now, f.tail.handler.Record)
+			moved = moved || p.next > before
 			records, bytes = records+p.count, bytes+p.bytes
-			if err != nil && (first == nil || classify(err) == lost) {
+			switch {
+			case err == errNothing:
+				hungry = true
+			case err != nil && (first == nil || classify(err) == lost):
 				first = fmt.Errorf("fetch partition %d from broker %d: %w", p.id, f.leader, err)
 			}
 		}
 	}
 	f.tail.metrics.records.Add(float64(records))
 	f.tail.metrics.bytes.Add(float64(bytes))
+	if first == nil && hungry && !moved {
+		return errNothing // not just others that were served first
+	}
 	return first
 }
 
@@ -165,15 +174,12 @@ func (f *fetcher) next() ([]*partition, time.Duration) {
 func (o *Options) request(parts []*partition, wait time.Duration, maxBytes int) *fetch.Request {
 	asked := make([]fetch.RequestPartition, len(parts))
 	for i, p := range parts {
-		if p.limit == 0 {
-			p.limit = int32(o.PartitionMaxBytes)
-		}
 		asked[i] = fetch.RequestPartition{
 			Partition:          p.id,
 			CurrentLeaderEpoch: -1,
 			FetchOffset:        p.next,
 			LogStartOffset:     -1,
-			PartitionMaxBytes:  p.limit,
+			PartitionMaxBytes:  int32(o.PartitionMaxBytes),
 		}
 	}
 	return &fetch.Request{

@@ -90,6 +90,7 @@ func TestLogCutUpToThePositionIsNoGap(t *testing.T) {
 }
 
 func TestPartitionsAdded(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	req := kmsg.NewCreatePartitionsRequest()
 	more := kmsg.NewCreatePartitionsRequestTopic()
@@ -115,6 +116,7 @@ func recreate(t *testing.T, c *kfake.Cluster, partitions int32) {
 }
 
 func TestTopicGoneAndBack(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	if err := s.DeleteTopic(topic); err != nil {
 		t.Fatal(err)
@@ -151,6 +153,7 @@ func TestTopicRecreatedShorter(t *testing.T) {
 }
 
 func TestTopicRecreatedWithFewerPartitions(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	defer hold(t, s.Cluster)()
 	recreate(t, s.Cluster, 1)
@@ -260,6 +263,7 @@ func TestHighWatermarkBehindForAMomentIsNoGap(t *testing.T) {
 }
 
 func TestHighWatermarkStaysBehind(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	s.marks(t, func(p *kmsg.FetchResponseTopicPartition) {
 		if ok, _ := s.tail.CaughtUp(); !ok {

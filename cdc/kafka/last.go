@@ -47,15 +47,11 @@ func (p *Producer) last(ctx context.Context, partition int) ([]byte, error) {
 	return nil, nil
 }
 
-// lastIn returns the last value in [from, end).
+// lastIn returns the last value in [from, end), or one that came behind it.
 func (p *Producer) lastIn(ctx context.Context, partition int, from, end int64) (value []byte, found bool, err error) {
 	// Holes do not matter here: it is for the readers to find gaps.
 	log := newPartition(partition, from, true)
-	keep := func(_ int, offset int64, _, v []byte) {
-		if offset < end {
-			value, found = bytes.Clone(v), true
-		}
-	}
+	keep := func(_ int, _ int64, _, v []byte) { value, found = bytes.Clone(v), true }
 	for log.next < end {
 		if err := p.read(ctx, log, keep); err != nil {
 			return nil, false, err

@@ -29,11 +29,10 @@ const settle = time.Second
 type partition struct {
 	id        int32
 	next      int64
-	logStart  int64 // -1: not known yet
-	epoch     int32 // leader epoch of the last batch; -1: none yet
-	compacted bool  // the topic's policy lets offsets be missing
-	short     time.Time
-	limit     int32 // bytes to ask for, 0: as usual; doubled while a batch is larger
+	logStart  int64     // -1: not known yet
+	epoch     int32     // leader epoch of the last batch; -1: none yet
+	compacted bool      // the topic's policy lets offsets be missing
+	short     time.Time // since when the log is shorter than the position
 
 	bytes int // of the answer in hand
 	count int
@@ -86,9 +85,6 @@ func (p *partition) take(res *fetch.ResponsePartition, sent, now time.Time, to r
 	if err == nil && p.next == before && end > before {
 		err = p.stuck(len(batches))
 	}
-	if p.next > before {
-		p.limit = 0
-	}
 	p.publish(end, sent)
 	return err
 }
@@ -120,9 +116,6 @@ func (p *partition) checkLog(res *fetch.ResponsePartition, now time.Time) error 
 	return errShort
 }
 
-// maxLimit is beyond every batch a broker takes.
-const maxLimit = 1 << 30
-
 // errShort and errNothing are no failures of a broker: ask again soon.
 var (
 	errShort   = errors.New("kafka: the log ends before the position")
@@ -133,13 +126,8 @@ var (
 func (p *partition) stuck(batches int) error {
 	if batches == 0 {
 		// The first batch is larger than the limit, or other partitions
-		// filled the answer. A larger limit and a turn at the front of the
-		// request mend either.
-		if p.limit >= maxLimit {
-			return errNothing
-		}
-		p.limit *= 2
-		return nil
+		// filled the answer. A turn at the front of the request mends both.
+		return errNothing
 	}
 	// The batch at the position has lost its last records, or all of them,
 	// to compaction, and the library does not tell where it ends.
@@ -189,11 +177,6 @@ func (p *partition) takeBatch(b protocol.RecordReader, h header, skip bool, abor
 }
 
 func (p *partition) takeRecord(rec *protocol.Record, h header, skip bool, aborted *aborted, to record) error {
-	if h.control {
-		// Before the offset is looked at: the marker of a batch that was
-		// entered in the middle still ends its transaction.
-		aborted.marker(h, rec)
-	}
 	if rec.Offset < p.next {
 		return nil // the batch began before the position
 	}
@@ -202,7 +185,10 @@ func (p *partition) takeRecord(rec *protocol.Record, h header, skip bool, aborte
 			return err
 		}
 	}
-	if !h.control && !skip {
+	switch {
+	case h.control:
+		aborted.marker(h, rec)
+	case !skip:
 		key, value, err := p.read(rec)
 		if err != nil {
 			return err

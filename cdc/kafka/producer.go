@@ -95,6 +95,10 @@ func (p *Producer) produce(ctx context.Context, partition int, values [][]byte) 
 	for i, v := range values {
 		records[i].Value = protocol.NewBytes(v)
 	}
+	// Known already, but this is also how the client learns of brokers.
+	if _, err := p.client.leaders(ctx); err != nil {
+		return err
+	}
 	timeout := p.client.opts.ProduceTimeout
 	m, err := p.client.ask(ctx, timeout, &produce.Request{
 		Acks:    int16(kafkago.RequireAll),

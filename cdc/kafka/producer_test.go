@@ -18,6 +18,12 @@ func TestAppendKeepsOrderOverManyBatches(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(1, topic))
 	opts := options(c.ListenAddrs())
 	opts.BatchMaxBytes = 200
+	c.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if acks := r.(*kmsg.ProduceRequest).Acks; acks != -1 {
+			t.Errorf("acks %d", acks)
+		}
+		return nil, nil, false
+	})
 	p := producer(t, opts)
 	e := newEar()
 	start(t, opts, e, quiet())
@@ -62,6 +68,7 @@ func TestFit(t *testing.T) {
 // Attempts that fail are made again, also where the records arrived: then they
 // stand twice, and the order of first appearances is kept.
 func TestAppendTriesAgain(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(1, topic))
 	opts := options(c.ListenAddrs())
 	opts.BatchMaxBytes = 1

@@ -13,15 +13,16 @@ import (
 
 func logger(b *buffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
 
-// silent is a broker that accepts and never answers.
-func silent(t testing.TB) (addr string) {
+// silent is a broker that accepts and never answers. It says when it was first
+// asked something.
+func silent(t testing.TB) (addr string, asked <-chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var open []net.Conn
-	done := make(chan struct{})
+	first, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
@@ -29,7 +30,10 @@ func silent(t testing.TB) (addr string) {
 			if err != nil {
 				return
 			}
-			open = append(open, c)
+			if open = append(open, c); len(open) == 1 {
+				c.Read(make([]byte, 1))
+				close(first)
+			}
 		}
 	}()
 	t.Cleanup(func() {
@@ -39,7 +43,46 @@ func silent(t testing.TB) (addr string) {
 			c.Close()
 		}
 	})
-	return l.Addr().String()
+	return l.Addr().String(), first
+}
+
+// switchboard knows the connections of a cluster by the broker they lead to.
+type switchboard struct {
+	mu    sync.Mutex
+	conns map[string][]net.Conn
+}
+
+func (s *switchboard) listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	return switchedListener{l, s}, err
+}
+
+// hangUp breaks the connections to one broker.
+func (s *switchboard) hangUp(addr string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.conns[addr] {
+		c.Close()
+	}
+}
+
+type switchedListener struct {
+	net.Listener
+	s *switchboard
+}
+
+func (l switchedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	if l.s.conns == nil {
+		l.s.conns = map[string][]net.Conn{}
+	}
+	l.s.conns[c.LocalAddr().String()] = append(l.s.conns[c.LocalAddr().String()], c)
+	return c, nil
 }
 
 // muzzle wraps the listeners of a cluster: while it is on, whatever a broker
@@ -113,6 +156,7 @@ func (c *muzzledConn) Read(b []byte) (int, error) {
 // A broker that goes silent on open connections is noticed, said once, and
 // comes back without a gap.
 func TestBrokerThatStopsAnswering(t *testing.T) {
+	t.Parallel()
 	m := newMuzzle()
 	c := cluster(t, kfake.SeedTopics(2, topic), kfake.ListenFn(m.listen))
 	p := producer(t, options(c.ListenAddrs()))
@@ -145,6 +189,7 @@ func TestBrokerThatStopsAnswering(t *testing.T) {
 
 // The library signs in without a deadline of its own.
 func TestBrokerThatIsSilentWhileSigningIn(t *testing.T) {
+	t.Parallel()
 	m := newMuzzle()
 	m.allow = 1 // the API versions
 	c := cluster(t, kfake.SeedTopics(1, topic), kfake.ListenFn(m.listen), kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "p"))
@@ -170,6 +215,7 @@ func TestBrokerThatIsSilentWhileSigningIn(t *testing.T) {
 func TestSilentBootstrapBroker(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(1, topic))
 	e := newEar()
-	start(t, options(append(c.ListenAddrs(), silent(t))), e, quiet())
+	addr, _ := silent(t)
+	start(t, options(append(c.ListenAddrs(), addr)), e, quiet())
 	e.untilAttached(t)
 }

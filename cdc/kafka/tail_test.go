@@ -129,6 +129,7 @@ func TestBatchLargerThanTheLimit(t *testing.T) {
 
 // A restart of the broker is no gap: the tail goes on where it was.
 func TestBrokerRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c := cluster(t, kfake.SeedTopics(2, topic), kfake.DataDir(dir))
 	addr := c.ListenAddrs()
@@ -156,17 +157,25 @@ func TestBrokerRestart(t *testing.T) {
 }
 
 func TestLeaderMoves(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, kfake.NumBrokers(3), kfake.SeedTopics(3, topic))
+	move := func(partition, to int) {
+		t.Helper()
+		if err := c.MoveTopicPartition(topic, int32(partition), int32(to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for partition := range 3 { // one fetcher for all, to begin with
+		move(partition, 0)
+	}
 	p := producer(t, options(c.ListenAddrs()))
 	e := newEar()
 	start(t, options(c.ListenAddrs()), e, quiet())
 	e.untilAttached(t)
 	for i := range 2 {
-		for partition := range int32(3) {
-			if err := c.MoveTopicPartition(topic, partition, int32(i%3)); err != nil {
-				t.Fatal(err)
-			}
-			put(t, p, int(partition), fmt.Sprintf("%d/%d", i, partition))
+		for partition := range 3 {
+			move(partition, (partition+i)%3)
+			put(t, p, partition, fmt.Sprintf("%d/%d", i, partition))
 		}
 	}
 	for partition := range 3 {
@@ -180,6 +189,7 @@ func TestLeaderMoves(t *testing.T) {
 }
 
 func TestKafkaAwayThenTopicMissing(t *testing.T) {
+	t.Parallel()
 	c := cluster(t)
 	addr := c.ListenAddrs()
 	var port int
@@ -208,33 +218,47 @@ func TestKafkaAwayThenTopicMissing(t *testing.T) {
 	}
 }
 
-func TestRunEndsAtOnceWhateverItWaitsFor(t *testing.T) {
-	for name, addr := range map[string][]string{
-		"following": cluster(t, kfake.SeedTopics(2, topic)).ListenAddrs(),
-		"away":      {"127.0.0.1:1"},
-		"silent":    {silent(t)},
+// Run ends at once, whatever it waits for, and leaves nothing behind.
+func TestRunEndsAtOnce(t *testing.T) {
+	for name, addr := range map[string]string{
+		"following": cluster(t, kfake.SeedTopics(2, topic)).ListenAddrs()[0],
+		"away":      "127.0.0.1:1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEar()
-			tail, err := NewTail(options(addr), e, quiet())
-			if err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			done := make(chan error, 1)
-			go func() { done <- tail.Run(ctx) }()
-			e.until(t, "started", func(all []heard) bool {
-				return len(all) >= 2 || name != "following" && len(all) == 1
+			endsAtOnce(t, addr, e, func() {
+				e.until(t, "a start", func(all []heard) bool { return len(all) == 2 || name == "away" && len(all) == 1 })
 			})
-			began := time.Now()
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(began); took > 800*time.Millisecond {
-				t.Errorf("took %v, a deadline's length", took)
-			}
 		})
+	}
+	t.Run("silent", func(t *testing.T) {
+		addr, asked := silent(t)
+		endsAtOnce(t, addr, newEar(), func() { <-asked })
+	})
+}
+
+func endsAtOnce(t *testing.T, addr string, e *ear, wait func()) {
+	t.Helper()
+	opts := options([]string{addr})
+	opts.DialTimeout, opts.MaxWait = deadline, deadline // what it must not wait for
+	tail, err := NewTail(opts, e, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- tail.Run(ctx) }()
+	wait()
+	cancel()
+	late := time.NewTimer(deadline / 2)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-late.C:
+		t.Fatal("still running")
 	}
 }
 
@@ -280,5 +304,47 @@ func (b *buffer) until(t testing.TB, message string, n int) {
 		case <-late.C:
 			t.Fatalf("waited for %q, logged:\n%s", message, all)
 		}
+	}
+}
+
+// The one broker that was configured goes away, and then the leaders move.
+func TestBootstrapBrokerGoesAway(t *testing.T) {
+	t.Parallel()
+	var phones switchboard
+	c := cluster(t, kfake.NumBrokers(3), kfake.SeedTopics(2, topic), kfake.ListenFn(phones.listen))
+	for partition := range int32(2) {
+		if err := c.MoveTopicPartition(topic, partition, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c0 := c.ListenAddrs()[0]
+	p := producer(t, options([]string{c0}))
+	e := newEar()
+	start(t, options([]string{c0}), e, quiet())
+	e.untilAttached(t)
+	put(t, p, 0, "one")
+	e.untilRecord(t, "one")
+	if err := c.RemoveNode(0); err != nil {
+		t.Fatal(err)
+	}
+	phones.hangUp(c0)
+	for partition := range int32(2) {
+		if err := c.MoveTopicPartition(topic, partition, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, p, 0, "two")
+	if all := e.untilRecord(t, "two"); count(all, "lost") != 1 {
+		t.Errorf("heard\n%s", lines(all))
+	}
+	if _, _, err := c.AddNode(7, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.MoveTopicPartition(topic, 1, 7); err != nil {
+		t.Fatal(err)
+	}
+	put(t, p, 1, "three")
+	if all := e.untilRecord(t, "three"); count(all, "lost") != 1 {
+		t.Errorf("heard\n%s", lines(all))
 	}
 }

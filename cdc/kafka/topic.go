@@ -50,7 +50,7 @@ func (p *Producer) checkPolicy(ctx context.Context) error {
 
 func (p *Producer) create(ctx context.Context, partitions int) error {
 	opts := &p.client.opts
-	kc := &kafkago.Client{Addr: p.client.addr, Transport: p.client.transport, Timeout: opts.ProduceTimeout}
+	kc := &kafkago.Client{Addr: p.client.addr(), Transport: p.client.transport, Timeout: opts.ProduceTimeout}
 	res, err := kc.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
 		Topic:             opts.Topic,
 		NumPartitions:     partitions,

@@ -93,6 +93,7 @@ func TestHolesWithoutCompaction(t *testing.T) {
 // One partition's batch fails its CRC: it stands still, the other goes on, and
 // nothing is skipped once it is whole again.
 func TestUndecodableBatchHoldsUpItsPartitionOnly(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(2, topic))
 	p := producer(t, options(c.ListenAddrs()))
 	e := newEar()
@@ -178,6 +179,7 @@ func TestTransactions(t *testing.T) {
 
 // A partition whose fetches fail does not keep another from being read.
 func TestErrorOfOnePartition(t *testing.T) {
+	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(2, topic))
 	p := producer(t, options(c.ListenAddrs()))
 	e := newEar()
