@@ -144,7 +144,11 @@ func (m *Mapping) Row(fields []Field) (Row, bool) {
 		return Row{}, false
 	}
 	picked := make([]Field, 0, len(s.Columns))
-	for _, name := range s.Columns {
+	for i, name := range s.Columns {
+		if i < len(fields) && fields[i].Name == name { // the order a whole row usually comes in
+			picked = append(picked, fields[i])
+			continue
+		}
 		f := find(fields, name)
 		if f == nil {
 			return Row{}, false
