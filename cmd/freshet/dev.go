@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/node"
@@ -34,11 +35,16 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer remember(d.Database(), stderr)()
-	go func() {
+	node.LimitMemory(int64(o.Nodes) * int64(c.Memory.Budget))
+	ctx, end := context.WithCancel(ctx)
+	var greeting sync.WaitGroup
+	defer greeting.Wait()
+	defer end() // first: Run may have ended by itself, and the greeting may still wait
+	greeting.Go(func() {
 		if d.Ready(ctx) == nil {
 			greet(d, stdout)
 		}
-	}()
+	})
 	return d.Run(ctx)
 }
 

@@ -50,6 +50,7 @@ func newStack(t *testing.T, useCases ...config.UseCase) *stack {
 func mapped(name, table string, bound time.Duration, key ...string) config.UseCase {
 	u := config.DefaultUseCase(name)
 	u.Table, u.Key, u.Bound = table, key, config.Duration(bound)
+	u.Timeout = config.Duration(patience) // a machine that is busy with other tests is slow, not away
 	return u
 }
 
@@ -144,14 +145,14 @@ func (s *stack) sql(statement string) string {
 // ready asks the node's admin port.
 func (s *stack) ready(n *node.Node) (bool, string) {
 	s.t.Helper()
-	code, body := s.admin(n, "/readyz")
+	code, body := s.get(n.Admin(), "/readyz")
 	return code == http.StatusOK, body
 }
 
 // metric returns the sum of a metric's series that hold all of the labels.
 func (s *stack) metric(n *node.Node, name string, labels ...string) float64 {
 	s.t.Helper()
-	_, body := s.admin(n, "/metrics")
+	_, body := s.get(n.Admin(), "/metrics")
 	sum, found := 0.0, false
 	for _, m := range regexp.MustCompile(`(?m)^`+name+`(\{.*\})? (\S+)$`).FindAllStringSubmatch(body, -1) {
 		matches := true
@@ -168,10 +169,10 @@ func (s *stack) metric(n *node.Node, name string, labels ...string) float64 {
 	return sum
 }
 
-func (s *stack) admin(n *node.Node, path string) (int, string) {
+func (s *stack) get(admin, path string) (int, string) {
 	s.t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
-	r, err := http.Get("http://" + n.Admin() + path)
+	r, err := http.Get("http://" + admin + path)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ type Dev struct {
 func OpenDev(ctx context.Context, o DevOptions, log *slog.Logger) (*Dev, error) {
 	d := &Dev{dir: o.Dir, temporary: o.Dir == "", log: log, unlock: func() {}}
 	if err := d.open(ctx, o); err != nil {
-		d.close()
-		return nil, err
+		d.abandon()
+		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
@@ -154,19 +154,21 @@ func (d *Dev) Run(ctx context.Context) error {
 	for i, n := range d.nodes {
 		parts = append(parts, part{"node " + strconv.Itoa(i), n.Run})
 	}
-	err := live(ctx, func() {}, parts)
-	d.relay, d.nodes = nil, nil
-	return errors.Join(err, d.close())
+	return errors.Join(live(ctx, func() {}, parts), d.close())
 }
 
-// close gives back what has been opened and has not run.
-func (d *Dev) close() error {
+// abandon gives back what has been opened and will not run.
+func (d *Dev) abandon() {
 	for _, n := range d.nodes {
 		n.Close()
 	}
 	if d.relay != nil {
 		d.relay.Close()
 	}
+}
+
+// close gives back the broker and the folder.
+func (d *Dev) close() error {
 	if d.broker != nil {
 		d.broker.Close()
 	}

@@ -8,7 +8,11 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestLiveEndsTheLastPartFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

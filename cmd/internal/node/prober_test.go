@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,13 +18,13 @@ import (
 // fakeSource answers probes after rtt, from a clock that is ahead of ours.
 type fakeSource struct {
 	id    proxy.Identity
-	ahead time.Duration
+	ahead atomic.Int64 // nanoseconds
 	rtt   time.Duration
 	err   error
 }
 
 func (s *fakeSource) Probe(ctx context.Context) (proxy.Identity, proxy.Time, error) {
-	t := proxy.Time(time.Now().Add(s.ahead).UnixNano())
+	t := proxy.Time(time.Now().Add(time.Duration(s.ahead.Load())).UnixNano())
 	if !pause(ctx, s.rtt) {
 		return proxy.Identity{}, proxy.Never, ctx.Err()
 	}
@@ -30,17 +33,30 @@ func (s *fakeSource) Probe(ctx context.Context) (proxy.Identity, proxy.Time, err
 
 // fakeStream remembers what it was told.
 type fakeStream struct {
+	mu    sync.Mutex
 	found []proxy.Time
 	steps int
 	err   error
 }
 
 func (s *fakeStream) Found(_ proxy.Identity, sent proxy.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.found = append(s.found, sent)
 	return s.err
 }
 
-func (s *fakeStream) ClockStepped() { s.steps++ }
+func (s *fakeStream) ClockStepped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps++
+}
+
+func (s *fakeStream) told() (found []proxy.Time, steps int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.found), s.steps
+}
 
 // bubbleClock is a local clock that package time drives.
 func bubbleClock() *clock.Clock {
@@ -50,7 +66,8 @@ func bubbleClock() *clock.Clock {
 
 func TestProbesFindTheClockAndThePrimary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := &fakeSource{id: proxy.Identity{System: 1}, ahead: time.Hour, rtt: 10 * time.Millisecond}
+		source := &fakeSource{id: proxy.Identity{System: 1}, rtt: 10 * time.Millisecond}
+		source.ahead.Store(int64(time.Hour))
 		stream := &fakeStream{}
 		p := &prober{source: source, clock: bubbleClock(), stream: stream, steps: stream, every: 50 * time.Millisecond, log: slog.New(slog.DiscardHandler)}
 		if p.problem() == "" {
@@ -61,22 +78,23 @@ func TestProbesFindTheClockAndThePrimary(t *testing.T) {
 		go func() { ended <- p.run(ctx) }()
 		time.Sleep(205 * time.Millisecond) // probes end at 10, 70, 130, 190
 		synctest.Wait()
-		if len(stream.found) != 4 || stream.found[0] != proxy.Never || p.problem() != "" {
-			t.Errorf("found %v, problem %q", stream.found, p.problem())
+		found, _ := stream.told()
+		if len(found) != 4 || found[0] != proxy.Never || p.problem() != "" {
+			t.Fatalf("found %v, problem %q", found, p.problem())
 		}
 		truth := proxy.Time(time.Now().Add(time.Hour).UnixNano())
 		if lo, hi := p.clock.Bounds(); truth < lo || truth > hi || hi.Sub(lo) > 11*time.Millisecond {
 			t.Errorf("the clock is in [%d, %d], the truth is %d", lo, hi, truth)
 		}
 		// What an answer proves, it proves as of the moment of the question.
-		if sent := stream.found[3]; sent > truth.Add(-25*time.Millisecond) {
+		if sent := found[3]; sent > truth.Add(-25*time.Millisecond) {
 			t.Errorf("the last probe counts as sent at %d, %v ago", sent, truth.Sub(sent))
 		}
-		source.ahead = 2 * time.Hour
+		source.ahead.Store(int64(2 * time.Hour))
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		if stream.steps != 1 || p.stepped.Load() != 1 {
-			t.Errorf("a step of an hour was told %d times", stream.steps)
+		if _, steps := stream.told(); steps != 1 || p.stepped.Load() != 1 {
+			t.Errorf("a step of an hour was told %d times", steps)
 		}
 		cancel()
 		if err := <-ended; err != nil {

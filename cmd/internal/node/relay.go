@@ -72,6 +72,14 @@ func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay
 	return r, nil
 }
 
+// Admin is where the relay's own /metrics and the like are served, or "".
+func (r *Relay) Admin() string {
+	if r.admin == nil {
+		return ""
+	}
+	return r.admin.Addr().String()
+}
+
 // Run ships until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
 	parts := []part{{"relay", r.ship}}

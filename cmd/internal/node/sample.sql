@@ -30,12 +30,19 @@ CREATE TABLE kv (
 
 WITH
   n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000),
-  first(k, name) AS (VALUES (0, 'Ada'), (1, 'Grace'), (2, 'Alan'), (3, 'Edsger'), (4, 'Barbara'), (5, 'Donald'), (6, 'Frances'), (7, 'Tony'), (8, 'Radia'), (9, 'Ken'), (10, 'Margaret')),
-  last(k, name) AS (VALUES (0, 'Stream'), (1, 'Brook'), (2, 'Rivers'), (3, 'Lake'), (4, 'Wells'), (5, 'Ford'), (6, 'Bridges')),
-  place(k, name) AS (VALUES (0, 'Berlin'), (1, 'Lyon'), (2, 'Porto'), (3, 'Oslo'), (4, NULL))
+  named(i, first, last) AS (
+    SELECT i,
+      CASE i % 11 WHEN 0 THEN 'Ada' WHEN 1 THEN 'Grace' WHEN 2 THEN 'Alan' WHEN 3 THEN 'Edsger'
+        WHEN 4 THEN 'Barbara' WHEN 5 THEN 'Donald' WHEN 6 THEN 'Frances' WHEN 7 THEN 'Tony'
+        WHEN 8 THEN 'Radia' WHEN 9 THEN 'Ken' ELSE 'Margaret' END,
+      CASE i % 7 WHEN 0 THEN 'Stream' WHEN 1 THEN 'Brook' WHEN 2 THEN 'Rivers' WHEN 3 THEN 'Lake'
+        WHEN 4 THEN 'Wells' WHEN 5 THEN 'Ford' ELSE 'Bridges' END
+    FROM n)
 INSERT INTO users
-  SELECT i, first.name || ' ' || last.name, lower(first.name) || i || '@shop.example', place.name, i * 37 % 1000
-  FROM n JOIN first ON first.k = i % 11 JOIN last ON last.k = i % 7 JOIN place ON place.k = i % 5;
+  SELECT i, first || ' ' || last, lower(first) || i || '@shop.example',
+    CASE i % 5 WHEN 0 THEN 'Berlin' WHEN 1 THEN 'Lyon' WHEN 2 THEN 'Porto' WHEN 3 THEN 'Oslo' END,
+    i * 37 % 1000
+  FROM named;
 
 WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
 INSERT INTO products
