@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
@@ -69,7 +70,8 @@ func (l *Log) install(ctx context.Context) error {
 // identify gives the file its identity, and a new incarnation if it is a copy
 // or went back in time.
 func (l *Log) identify(ctx context.Context) error {
-	_, err := l.conn.Exec(ctx, `INSERT OR IGNORE INTO `+sqlite.StreamTable+` VALUES (1, ?, 1, ?, 0)`, drawID(), l.conn.File())
+	_, err := l.conn.Exec(ctx, `INSERT OR IGNORE INTO `+sqlite.StreamTable+` VALUES (1, ?, ?, ?, 0)`,
+		drawID(), time.Now().UnixMicro(), l.conn.File())
 	if err != nil {
 		return err
 	}
@@ -101,12 +103,12 @@ func (l *Log) Renew(ctx context.Context) error {
 	return nil
 }
 
-// renew counts the incarnation on from whatever was ever seen of this file,
-// since a backup may hold an old count.
+// renew begins an incarnation that is later than every one there was of this
+// file. A backup does not know how many those were, so they are times.
 func (l *Log) renew(ctx context.Context) error {
 	l.opts.Logger.Warn("the file is a copy, or older than it was: its history begins anew", "path", l.opts.Path)
-	_, err := l.conn.Exec(ctx, `UPDATE `+sqlite.StreamTable+` SET file = ?, incarnation = max(incarnation, ?) + 1`,
-		l.conn.File(), int64(l.head.Identity.Timeline))
+	_, err := l.conn.Exec(ctx, `UPDATE `+sqlite.StreamTable+` SET file = ?, incarnation = max(incarnation + 1, ?, ?)`,
+		l.conn.File(), int64(l.head.Identity.Timeline)+1, time.Now().UnixMicro())
 	return err
 }
 
@@ -161,7 +163,7 @@ func (l *Log) installed(ctx context.Context) (triggers map[string]bool, marked m
 	err = l.conn.Query(ctx, func(v []any) error {
 		triggers[v[0].(string)] = true
 		return nil
-	}, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+triggerPrefix+`*'`)
+	}, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+sqlite.TriggerPrefix+`*'`)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,8 +211,8 @@ func (l *Log) repair(ctx context.Context) error {
 // replace re-creates the triggers of a table, under whatever table they are.
 func (l *Log) replace(ctx context.Context, t *table, triggers []string) error {
 	statements := []string{}
-	for _, suffix := range []string{"_bi", "_bu", "_ai", "_au", "_ad"} {
-		statements = append(statements, "DROP TRIGGER IF EXISTS "+sqlite.Quote(triggerPrefix+t.name+suffix))
+	for _, suffix := range []string{sqlite.BeforeInsert, sqlite.BeforeUpdate, sqlite.AfterInsert, sqlite.AfterUpdate, sqlite.AfterDelete} {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+sqlite.Quote(sqlite.TriggerName(t.name, suffix)))
 	}
 	for _, s := range slices.Concat(statements, triggers) {
 		if _, err := l.conn.Exec(ctx, s); err != nil {
@@ -234,7 +236,7 @@ func (l *Log) dropOthers(ctx context.Context, wanted map[string]bool) error {
 			drop = append(drop, v[0].(string))
 		}
 		return nil
-	}, `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+triggerPrefix+`*'`)
+	}, `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+sqlite.TriggerPrefix+`*'`)
 	if err != nil {
 		return err
 	}

@@ -133,11 +133,21 @@ func TestDroppedOutbox(t *testing.T) {
 }
 
 func TestRestoredBackup(t *testing.T) {
+	t.Run("while running", func(t *testing.T) { restoreBackup(t, false) })
+	t.Run("while away", func(t *testing.T) { restoreBackup(t, true) })
+}
+
+func restoreBackup(t *testing.T, restarted bool) {
 	f := users(t)
 	f.exec(`INSERT INTO users VALUES (1, 'a', 'A', 1)`)
 	backup := f.path + ".backup"
 	f.exec(`VACUUM INTO '` + backup + `'`)
 	f.exec(`UPDATE users SET n = 2`)
+	for range 3 { // a life that the backup knows nothing of
+		if err := f.log.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	_, before := f.poll()
 
 	other := f.open("") // still on the old file
@@ -150,7 +160,10 @@ func TestRestoredBackup(t *testing.T) {
 	if err := os.Rename(backup, f.path); err != nil {
 		t.Fatal(err)
 	}
-	b, err := f.log.Poll(t.Context(), f.after)
+	if restarted {
+		f.reopen() // which knows nothing of before
+	}
+	b, err := f.log.Poll(t.Context(), proxy.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}

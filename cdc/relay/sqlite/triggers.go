@@ -1,15 +1,11 @@
 package sqlite
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
-
-// triggerPrefix begins the names of all triggers of the outbox.
-const triggerPrefix = "freshet_cdc_"
 
 // The operations in the outbox.
 const (
@@ -27,14 +23,14 @@ func (t *table) triggers() []string {
 	into := "INSERT INTO " + sqlite.OutboxTable
 	literal := sqlite.Literal(t.name)
 	trigger := func(suffix, event, body string) string {
-		return fmt.Sprintf("CREATE TRIGGER %s %s ON %s BEGIN %s END", sqlite.Quote(triggerPrefix+t.name+suffix), event, name, body)
+		return fmt.Sprintf("CREATE TRIGGER %s %s ON %s BEGIN %s END", sqlite.Quote(sqlite.TriggerName(t.name, suffix)), event, name, body)
 	}
 	return []string{
-		trigger("_bi", "BEFORE INSERT", t.touches(false)),
-		trigger("_bu", "BEFORE UPDATE", t.touches(true)),
-		trigger("_ai", "AFTER INSERT", fmt.Sprintf("%s (tbl, op, new) VALUES (%s, '%s', %s);", into, literal, opInsert, t.keysOf("NEW"))),
-		trigger("_au", "AFTER UPDATE", fmt.Sprintf("%s (tbl, op, old, new) VALUES (%s, '%s', %s, %s);", into, literal, opUpdate, t.keysOf("OLD"), t.keysOf("NEW"))),
-		trigger("_ad", "AFTER DELETE", fmt.Sprintf("%s (tbl, op, old) VALUES (%s, '%s', %s);", into, literal, opDelete, t.keysOf("OLD"))),
+		trigger(sqlite.BeforeInsert, "BEFORE INSERT", t.touches(false)),
+		trigger(sqlite.BeforeUpdate, "BEFORE UPDATE", t.touches(true)),
+		trigger(sqlite.AfterInsert, "AFTER INSERT", fmt.Sprintf("%s (tbl, op, new) VALUES (%s, '%s', %s);", into, literal, opInsert, t.keysOf("NEW"))),
+		trigger(sqlite.AfterUpdate, "AFTER UPDATE", fmt.Sprintf("%s (tbl, op, old, new) VALUES (%s, '%s', %s, %s);", into, literal, opUpdate, t.keysOf("OLD"), t.keysOf("NEW"))),
+		trigger(sqlite.AfterDelete, "AFTER DELETE", fmt.Sprintf("%s (tbl, op, old) VALUES (%s, '%s', %s);", into, literal, opDelete, t.keysOf("OLD"))),
 	}
 }
 
@@ -84,7 +80,7 @@ func (t *table) keysOf(alias string) string {
 	var terms []string
 	for _, name := range t.logged() {
 		c := alias + "." + sqlite.Quote(name)
-		terms = append(terms, fmt.Sprintf("'%s:' || substr(typeof(%s), 1, 1) || hex(CAST(%[2]s AS BLOB))", hex.EncodeToString([]byte(name)), c))
+		terms = append(terms, fmt.Sprintf("'%s' || substr(typeof(%s), 1, 1) || hex(CAST(%[2]s AS BLOB))", sqlite.LoggedName(name), c))
 	}
 	return strings.Join(terms, " || ',' || ")
 }

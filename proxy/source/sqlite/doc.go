@@ -15,7 +15,8 @@
 // with a greater position is not in the answer. The columns are those of the
 // snapshot's own schema, so a table that was altered is read as it is at once;
 // a table that is gone, or is no longer as a key needs it, is
-// proxy.ErrUnavailable with the reason.
+// proxy.ErrUnavailable with the reason. A table whose changes no trigger logs,
+// as no relay knows it yet, is read with results that are pinned.
 //
 // Apply commits concurrent writes as one transaction with a savepoint around
 // each. A refusal of SQLite's own (a constraint, a type) is a

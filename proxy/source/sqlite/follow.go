@@ -1,7 +1,11 @@
 package sqlite
 
 import (
+	"context"
+	"encoding/hex"
 	"strings"
+
+	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
 // Followable says why the changes of a table cannot be followed, and how to
@@ -22,6 +26,47 @@ func Followable(t *Table) error {
 		}
 	}
 	return nil
+}
+
+// The triggers of a followed table, by what comes behind the table in their
+// names.
+const (
+	BeforeInsert = "_bi"
+	BeforeUpdate = "_bu"
+	AfterInsert  = "_ai"
+	AfterUpdate  = "_au"
+	AfterDelete  = "_ad"
+)
+
+// TriggerPrefix begins the names of all triggers that fill the outbox.
+const TriggerPrefix = "freshet_cdc_"
+
+// TriggerName names a trigger of a table.
+func TriggerName(table, trigger string) string { return TriggerPrefix + table + trigger }
+
+// LoggedName begins what a trigger logs of a column: the column's name in
+// hexadecimal, whatever its bytes, and a colon.
+func LoggedName(column string) string { return hex.EncodeToString([]byte(column)) + ":" }
+
+// followed reports whether the triggers that log a table's changes are there,
+// and log a key. While they are not (no relay knows the use case, or the
+// table was just created again), what is read of the table can still be
+// served for as long as the bound allows, but no later checkpoint says
+// anything about it.
+func followed(ctx context.Context, c *Conn, t *Table, key []row.KeyColumn) (bool, error) {
+	missing := map[string]bool{}
+	for _, trigger := range []string{BeforeInsert, BeforeUpdate, AfterInsert, AfterUpdate, AfterDelete} {
+		missing[TriggerName(t.Name, trigger)] = true
+	}
+	complete := true
+	err := c.Query(ctx, func(v []any) error {
+		delete(missing, v[0].(string))
+		for _, col := range key {
+			complete = complete && strings.Contains(v[1].(string), "'"+LoggedName(col.Name)+"'")
+		}
+		return nil
+	}, `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? AND name GLOB '`+TriggerPrefix+`*'`, t.Name)
+	return complete && len(missing) == 0, err
 }
 
 // PrimaryCollation returns the collation in which the primary key compares a

@@ -86,6 +86,9 @@ func (r *reading) load(ctx context.Context, c *Conn, reqs []proxy.Request, resul
 		}
 		return nil
 	}
+	for i := range results {
+		results[i].Pinned = r.pinned
+	}
 	query, columns := r.find, len(reqs[0].Key.UseCase.Mapping.Columns)
 	args := make([]any, columns)
 	if len(reqs) > 1 {

@@ -227,3 +227,35 @@ func TestFileReplaced(t *testing.T) {
 		t.Errorf("file removed: %v", loaded[0].Err)
 	}
 }
+
+// What nobody follows may be served for a while, but never longer because a
+// checkpoint came.
+func TestPinned(t *testing.T) {
+	path, client := newFile(t, suiteSchema)
+	install(t, path, suiteSpecs()[0]) // not by name, and no other table
+	s, catalog := open(t, path, suiteSpecs()...)
+	pinned := func(text string) bool {
+		t.Helper()
+		key, err := catalog.Key([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := make([]proxy.Result, 1)
+		s.Load(t.Context(), []proxy.Request{{Key: key}}, results)
+		if results[0].Err != nil {
+			t.Fatal(results[0].Err)
+		}
+		return results[0].Pinned
+	}
+	if pinned("items:1") || !pinned("byname:a") || !pinned("blobs:a") {
+		t.Errorf("items %v, byname %v, blobs %v", pinned("items:1"), pinned("byname:a"), pinned("blobs:a"))
+	}
+	install(t, path, suiteSpecs()...)
+	if pinned("items:1") || pinned("byname:a") || pinned("blobs:a") {
+		t.Error("pinned though it is followed")
+	}
+	exec(t, client, `DROP TRIGGER freshet_cdc_items_bu`)
+	if !pinned("items:1") || pinned("blobs:a") {
+		t.Error("not pinned though a trigger is missing")
+	}
+}

@@ -22,6 +22,7 @@ type plan struct {
 // reading is one use case's part of a plan.
 type reading struct {
 	err    error // why it cannot be read: the table is gone, say
+	pinned bool  // nothing tells when its rows change
 	schema *row.Schema
 	table  *Table
 	where  string // selects one row by the key's parts
@@ -91,9 +92,15 @@ func (s *Source) replan(ctx context.Context, c *Conn, version int64, generations
 			r.schema = old.of[m].schema // rows that share a schema compare faster
 		}
 		p.of[m] = r
-		if r.err == nil {
-			m.Learn(generations[i], r.schema)
+		if r.err != nil {
+			continue
 		}
+		ok, err := followed(ctx, c, t, m.Columns)
+		if err != nil {
+			return nil, err
+		}
+		r.pinned = !ok
+		m.Learn(generations[i], r.schema)
 	}
 	s.plan.Store(p)
 	return p, nil
