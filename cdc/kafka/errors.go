@@ -12,21 +12,21 @@ var ErrNoTopic = errors.New("kafka: the topic does not exist")
 
 // Reasons of a gap, as Handler.Lost gets them and as the metric counts them.
 const (
-	Started         = "started"          // nothing was followed before
-	TopicGone       = "topic_gone"       // the brokers no longer know the topic
-	PartitionsAdded = "partitions_added" // changes may be in a partition nobody read
-	PartitionsFewer = "partitions_fewer" // another topic of that name
-	OutOfRange      = "out_of_range"     // the broker has no such offset
-	LogCut          = "log_cut"          // retention or a deletion passed the position
-	LogShort        = "log_short"        // the log ends before the position
-	LogStartBack    = "log_start_back"   // the log begins earlier than it did: another log
-	EpochBack       = "epoch_back"       // an older leader epoch behind a newer one: another log
-	Jump            = "jump"             // offsets are missing, and the topic is not compacted
+	started         = "started"          // nothing was followed before
+	topicGone       = "topic_gone"       // the brokers no longer know the topic
+	partitionsAdded = "partitions_added" // changes may be in a partition nobody read
+	partitionsFewer = "partitions_fewer" // another topic of that name
+	outOfRange      = "out_of_range"     // the broker has no such offset
+	logCut          = "log_cut"          // retention or a deletion passed the position
+	logShort        = "log_short"        // the log ends before the position
+	logStartBack    = "log_start_back"   // the log begins earlier than it did: another log
+	epochBack       = "epoch_back"       // an older leader epoch behind a newer one: another log
+	jump            = "jump"             // offsets are missing, and the topic is not compacted
 )
 
 var reasons = []string{
-	Started, TopicGone, PartitionsAdded, PartitionsFewer, OutOfRange,
-	LogCut, LogShort, LogStartBack, EpochBack, Jump,
+	started, topicGone, partitionsAdded, partitionsFewer, outOfRange,
+	logCut, logShort, logStartBack, epochBack, jump,
 }
 
 // gap says that the stream has a hole at a partition (-1: none in particular).

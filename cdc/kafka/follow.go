@@ -105,15 +105,15 @@ func (w *watch) look(ctx context.Context) ([]int32, error) {
 			w.missing = time.Now()
 		}
 		if time.Since(w.missing) >= settle {
-			return nil, &gap{reason: TopicGone, partition: -1}
+			return nil, &gap{reason: topicGone, partition: -1}
 		}
 		return nil, nil
 	case err != nil:
 		return nil, nil
 	case len(leaders) > w.partitions:
-		return nil, w.count(PartitionsAdded, len(leaders))
+		return nil, w.count(partitionsAdded, len(leaders))
 	case len(leaders) < w.partitions:
-		return nil, w.count(PartitionsFewer, len(leaders))
+		return nil, w.count(partitionsFewer, len(leaders))
 	}
 	return leaders, nil
 }

@@ -75,7 +75,7 @@ func TestLogCutUnderTheTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	release()
-	s.recovers(t, OutOfRange, 2)
+	s.recovers(t, outOfRange, 2)
 }
 
 func TestLogCutUpToThePositionIsNoGap(t *testing.T) {
@@ -100,7 +100,7 @@ func TestPartitionsAdded(t *testing.T) {
 	if err != nil || res.Topics[0].ErrorCode != 0 {
 		t.Fatal(err, res)
 	}
-	s.recovers(t, PartitionsAdded, 5)
+	s.recovers(t, partitionsAdded, 5)
 	put(t, s.p, 4, "new partition")
 	s.untilRecord(t, "new partition")
 }
@@ -122,7 +122,7 @@ func TestTopicGoneAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.until(t, "lost", func(all []heard) bool {
-		return all[len(all)-1].call == "lost" && all[len(all)-1].reason == TopicGone
+		return all[len(all)-1].call == "lost" && all[len(all)-1].reason == topicGone
 	})
 	if ok, _ := s.tail.CaughtUp(); ok {
 		t.Error("caught up with a topic that is gone")
@@ -133,7 +133,7 @@ func TestTopicGoneAndBack(t *testing.T) {
 	if err := s.CreateTopic(topic, 2, nil); err != nil {
 		t.Fatal(err)
 	}
-	s.recovers(t, TopicGone, 2)
+	s.recovers(t, topicGone, 2)
 }
 
 // The new topic has fewer records than the position, none at all included.
@@ -147,7 +147,7 @@ func TestTopicRecreatedShorter(t *testing.T) {
 				put(t, s.p, 0, fmt.Sprint("unseen ", i))
 			}
 			release()
-			s.recovers(t, OutOfRange, 2)
+			s.recovers(t, outOfRange, 2)
 		})
 	}
 }
@@ -157,7 +157,7 @@ func TestTopicRecreatedWithFewerPartitions(t *testing.T) {
 	s := newScene(t)
 	defer hold(t, s.Cluster)()
 	recreate(t, s.Cluster, 1)
-	s.untilLost(t, PartitionsFewer)
+	s.untilLost(t, partitionsFewer)
 }
 
 // What the tail cannot see: the new log already reaches the old position. It
@@ -189,7 +189,7 @@ func TestTopicRecreatedLongerAfterAnElection(t *testing.T) {
 	recreate(t, s.Cluster, 2)
 	put(t, s.p, 0, "a", "b", "c", "d")
 	release()
-	s.recovers(t, EpochBack, 2)
+	s.recovers(t, epochBack, 2)
 }
 
 // marks lets the answers for partition 0 carry other marks.
@@ -226,7 +226,7 @@ func TestLogStartBeyondThePosition(t *testing.T) {
 		}
 		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = 9, 9, 7
 	})
-	s.recovers(t, LogCut, 2)
+	s.recovers(t, logCut, 2)
 }
 
 func TestLogStartGoesBack(t *testing.T) {
@@ -242,7 +242,7 @@ func TestLogStartGoesBack(t *testing.T) {
 			p.HighWatermark = -1
 		}
 	})
-	s.recovers(t, LogStartBack, 2)
+	s.recovers(t, logStartBack, 2)
 }
 
 // For a moment after an election a high watermark may lie behind the position.
@@ -271,11 +271,11 @@ func TestHighWatermarkStaysBehind(t *testing.T) {
 			return
 		}
 		p.HighWatermark, p.LastStableOffset = 1, 1
-		if value(s.tail.metrics.gaps.WithLabelValues(LogShort)) > 0 {
+		if value(s.tail.metrics.gaps.WithLabelValues(logShort)) > 0 {
 			p.HighWatermark = -1
 		}
 	})
-	s.recovers(t, LogShort, 2)
+	s.recovers(t, logShort, 2)
 }
 
 func TestMetrics(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // it holds none. Markers of transactions and what they aborted do not count.
 func (p *Producer) Last(ctx context.Context, partition int) ([]byte, error) {
 	var last []byte
-	err := p.persist(ctx, func() (err error) {
+	err := p.persist(ctx, partition, func() (err error) {
 		last, err = p.last(ctx, partition)
 		return err
 	})

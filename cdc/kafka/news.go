@@ -16,7 +16,7 @@ type news struct {
 
 	mu      sync.Mutex
 	state   string         // what an attach waits for; "attached"
-	failing map[int32]bool // brokers that do not answer, or refuse
+	failing map[int32]bool // brokers (of a Tail) or partitions (of a Producer) that do not answer
 }
 
 const attachedState = "attached"
@@ -66,16 +66,35 @@ func (n *news) answers(broker int32) {
 	}
 }
 
-func (n *news) turn(broker int32, failing bool) (changed bool) {
+// waits says that a partition cannot be written or read, appends that it can
+// again.
+func (n *news) waits(partition int, err error) {
+	if !n.turn(int32(partition), true) {
+		return
+	}
+	if errors.Is(err, ErrNoTopic) {
+		n.log.Warn("waiting for the topic", "partition", partition)
+		return
+	}
+	n.log.Warn("waiting for Kafka", "partition", partition, "error", err)
+}
+
+func (n *news) appends(partition int) {
+	if n.turn(int32(partition), false) {
+		n.log.Info("Kafka answers again", "partition", partition)
+	}
+}
+
+func (n *news) turn(who int32, failing bool) (changed bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.failing[broker] == failing {
+	if n.failing[who] == failing {
 		return false
 	}
 	if n.failing == nil {
 		n.failing = map[int32]bool{}
 	}
-	n.failing[broker] = failing
+	n.failing[who] = failing
 	return true
 }
 

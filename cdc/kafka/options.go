@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -52,6 +53,9 @@ type Options struct {
 	// ProduceTimeout is how long one attempt to append may take. Default 5s.
 	ProduceTimeout time.Duration `yaml:"produce_timeout"`
 
+	// Logger is where a Producer says that it waits. Default: nowhere.
+	Logger *slog.Logger `yaml:"-"`
+
 	// Replication of a topic that is created. Default: the brokers' own.
 	Replication int `yaml:"replication"`
 	// Retention of a topic that is created. It needs to outlast the longest
@@ -89,6 +93,9 @@ func (o Options) withDefaults() Options {
 	def(&o.ProduceTimeout, 5*time.Second)
 	def(&o.Replication, -1)
 	def(&o.Retention, 24*time.Hour)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	return o
 }
 

@@ -53,7 +53,7 @@ func TestClassify(t *testing.T) {
 		{kafkago.SASLAuthenticationFailed, retry},
 		{ErrNoTopic, retry},
 		{kafkago.OffsetOutOfRange, lost},
-		{&gap{reason: Jump}, lost},
+		{&gap{reason: jump}, lost},
 		{kafkago.InvalidTopic, hopeless},
 		{kafkago.UnsupportedSASLMechanism, hopeless},
 		{kafkago.MessageSizeTooLarge, hopeless},

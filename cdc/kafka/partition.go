@@ -68,7 +68,7 @@ func (p *partition) take(res *fetch.ResponsePartition, sent, now time.Time, to r
 		// Offsets and marks of such an answer are −1 and mean nothing.
 		err := kafkago.Error(res.ErrorCode)
 		if err == kafkago.OffsetOutOfRange {
-			return p.gap(OutOfRange, -1)
+			return p.gap(outOfRange, -1)
 		}
 		return err
 	}
@@ -93,10 +93,10 @@ func (p *partition) take(res *fetch.ResponsePartition, sent, now time.Time, to r
 func (p *partition) checkLog(res *fetch.ResponsePartition, now time.Time) error {
 	if start := res.LogStartOffset; start >= 0 {
 		if start > p.next {
-			return p.gap(LogCut, start)
+			return p.gap(logCut, start)
 		}
 		if start < p.logStart {
-			return p.gap(LogStartBack, start)
+			return p.gap(logStartBack, start)
 		}
 		p.logStart = start
 	}
@@ -111,7 +111,7 @@ func (p *partition) checkLog(res *fetch.ResponsePartition, now time.Time) error 
 		p.short = now
 	}
 	if now.Sub(p.short) >= settle {
-		return p.gap(LogShort, res.HighWatermark)
+		return p.gap(logShort, res.HighWatermark)
 	}
 	return errShort
 }
@@ -142,7 +142,7 @@ func (p *partition) takeBatches(batches []protocol.RecordReader, aborted *aborte
 			// In one log epochs never fall. (They may: a log that was made
 			// anew under the same name starts again at zero.)
 			if h.epoch < p.epoch {
-				return p.gap(EpochBack, h.base)
+				return p.gap(epochBack, h.base)
 			}
 			p.epoch = h.epoch
 		}
@@ -205,7 +205,7 @@ func (p *partition) takeRecord(rec *protocol.Record, h header, skip bool, aborte
 // policy has it, and a gap where it has not.
 func (p *partition) hole(found int64) error {
 	if !p.compacted {
-		return p.gap(Jump, found)
+		return p.gap(jump, found)
 	}
 	p.next = found
 	return nil

@@ -19,6 +19,7 @@ import (
 type Producer struct {
 	client      *client
 	compression compress.Compression
+	news        news
 }
 
 // NewProducer reads the certificates that opts names, and nothing else.
@@ -31,7 +32,9 @@ func NewProducer(opts Options) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Producer{client: c, compression: compression}, nil
+	p := &Producer{client: c, compression: compression}
+	p.news.log = c.opts.Logger.With("topic", c.opts.Topic)
+	return p, nil
 }
 
 // Close ends the connections. No other method may be running.
@@ -41,7 +44,7 @@ func (p *Producer) Close() { p.client.close() }
 func (p *Producer) Partitions(ctx context.Context) (int, error) {
 	var n int
 	var missing error
-	err := p.persist(ctx, func() error {
+	err := p.persist(ctx, noPartition, func() error {
 		leaders, err := p.client.leaders(ctx)
 		if missing = nil; err == ErrNoTopic {
 			missing, err = err, nil
@@ -67,7 +70,7 @@ func (p *Producer) Append(ctx context.Context, partition int, values [][]byte) e
 	for len(values) > 0 {
 		n := fit(values, p.client.opts.BatchMaxBytes)
 		batch := values[:n]
-		err := p.persist(ctx, func() error { return p.produce(ctx, partition, batch) })
+		err := p.persist(ctx, partition, func() error { return p.produce(ctx, partition, batch) })
 		if err != nil {
 			return fmt.Errorf("append to topic %q, partition %d: %w", p.client.opts.Topic, partition, err)
 		}
@@ -131,13 +134,24 @@ func (p *Producer) produce(ctx context.Context, partition int, values [][]byte) 
 	return fmt.Errorf("the answer leaves out the partition")
 }
 
-// persist calls f until it succeeds, fails for good, or ctx ends.
-func (p *Producer) persist(ctx context.Context, f func() error) error {
+// noPartition stands for the topic as a whole.
+const noPartition = -1
+
+// persist calls f until it succeeds, fails for good, or ctx ends. It says once
+// that a partition has to wait, and once that it need not any longer, however
+// many calls that takes.
+func (p *Producer) persist(ctx context.Context, partition int, f func() error) error {
 	var wait backoff
 	for {
 		err := f()
-		if err == nil || classify(err) == hopeless {
+		switch {
+		case err == nil:
+			p.news.appends(partition)
+			return nil
+		case classify(err) == hopeless:
 			return err
+		case err != errCreated && ctx.Err() == nil:
+			p.news.waits(partition, err)
 		}
 		if !pause(ctx, wait.next()) {
 			return fmt.Errorf("%w; last: %w", ctx.Err(), err)

@@ -70,8 +70,10 @@ func TestFit(t *testing.T) {
 func TestAppendTriesAgain(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(1, topic))
+	var logged buffer
 	opts := options(c.ListenAddrs())
 	opts.BatchMaxBytes = 1
+	opts.Logger = logger(&logged)
 	p := producer(t, opts)
 	e := newEar()
 	start(t, opts, e, quiet())
@@ -86,6 +88,11 @@ func TestAppendTriesAgain(t *testing.T) {
 			t.Errorf("%v: hit %d times", err, fault.Hits())
 		}
 		all := e.untilRecord(t, fmt.Sprint(i, "b"))
+		for _, message := range []string{"waiting for Kafka", "answers again"} {
+			if n := strings.Count(logged.String(), message); n != i+1 {
+				t.Errorf("%v: %q logged %d times", err, message, n)
+			}
+		}
 		if a := index(all, fmt.Sprint(i, "a")); a < 0 || a > index(all, fmt.Sprint(i, "b")) {
 			t.Errorf("%v:\n%s", err, lines(all))
 		}

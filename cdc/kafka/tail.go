@@ -18,7 +18,7 @@ import (
 // where the record has none.
 type Handler interface {
 	// Lost says that changes may have been missed: nothing known so far is
-	// fresh any longer. reason is one of this package's reasons.
+	// fresh any longer. reason is one of a few words that doc.go explains.
 	Lost(reason string)
 	// Attached says that the position in each of that many partitions is
 	// established: every record appended from now on will come.
@@ -58,10 +58,10 @@ func NewTail(opts Options, handler Handler, log *slog.Logger) (*Tail, error) {
 // help.
 func (t *Tail) Run(ctx context.Context) error {
 	defer t.client.close()
-	reason := Started
+	reason := started
 	for {
 		handler := t.handler
-		if hook.Mutant(hook.GapSilent) && reason != Started {
+		if hook.Mutant(hook.GapSilent) && reason != started {
 			handler = deaf{handler}
 		}
 		t.lose(handler, reason)

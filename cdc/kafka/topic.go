@@ -15,7 +15,7 @@ func (p *Producer) EnsureTopic(ctx context.Context, partitions int) error {
 	if partitions < 1 {
 		return fmt.Errorf("kafka: a topic has at least one partition, not %d", partitions)
 	}
-	return p.persist(ctx, func() error {
+	return p.persist(ctx, noPartition, func() error {
 		leaders, err := p.client.leaders(ctx)
 		switch {
 		case errors.Is(err, ErrNoTopic):

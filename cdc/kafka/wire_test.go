@@ -87,7 +87,7 @@ func TestHolesWithoutCompaction(t *testing.T) {
 	start(t, options(c.ListenAddrs()), e, quiet())
 	e.untilAttached(t)
 	serve(c, []batch{{base: 0, last: 0, records: []int64{0}}, {base: 2, last: 2, records: []int64{2}}}, func([]byte) {})
-	e.untilLost(t, Jump)
+	e.untilLost(t, jump)
 }
 
 // One partition's batch fails its CRC: it stands still, the other goes on, and
