@@ -1,13 +1,19 @@
 package relay
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/freshet-cache/freshet/cdc/event"
 	"github.com/freshet-cache/freshet/proxy"
@@ -273,4 +279,67 @@ func TestStreamIDs(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A topic that takes an append and never answers is asked again, and the log
+// has one line about it, and one when it is over.
+func TestTopicThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		log, topic := newMemoryLog(), newMemoryTopic(2)
+		r := New(log, &hangingTopic{memoryTopic: topic, until: time.Now().Add(time.Minute)},
+			Options{Slot: "s", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(r)
+		log.write("users", "1")
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		time.Sleep(30 * time.Second)
+		if v := gauge(t, registry, "freshet_relay_lag_seconds"); !math.IsInf(v, 1) {
+			t.Errorf("lag %v before any checkpoint", v)
+		}
+		time.Sleep(time.Minute)
+		if v := gauge(t, registry, "freshet_relay_lag_seconds"); v > 1 {
+			t.Errorf("lag %v", v)
+		}
+		if v := gauge(t, registry, "freshet_relay_errors_total"); v < 2 {
+			t.Errorf("%v errors", v)
+		}
+		cancel()
+		<-done
+		if n := strings.Count(lines.String(), "\n"); n != 2 || !strings.Contains(lines.String(), "the relay goes on") {
+			t.Errorf("the log says %s", lines.String())
+		}
+		wantAll(t, topic, log, 1)
+	})
+}
+
+type hangingTopic struct {
+	*memoryTopic
+	until time.Time
+}
+
+func (t *hangingTopic) Append(ctx context.Context, partition int, values [][]byte) error {
+	if time.Now().Before(t.until) {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return t.memoryTopic.Append(ctx, partition, values)
+}
+
+// gauge returns the value of a metric without labels.
+func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.Metric[0].GetGauge().GetValue() + f.Metric[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
 }

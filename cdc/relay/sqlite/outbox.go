@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -99,6 +100,7 @@ func (l *Log) changes(ctx context.Context, rows []outboxRow, complete bool) ([]r
 		}
 	}
 	left := maxImagesBytes
+	ctx = context.WithoutCancel(ctx) // each row takes microseconds, and watching ctx would double them
 	for i := range out {
 		c := &out[i]
 		if c.Row == nil || last[c.Table+"\x00"+string(c.Row)] != i {
@@ -248,7 +250,7 @@ func (l *Log) image(ctx context.Context, c *relay.Change) (size int, err error) 
 			name := t.is.Columns[i].Name
 			after[i] = sqlite.Field(name, v)
 			size += len(after[i].Value)
-			if t.isKey(name) && !t.spells(name, classOf(v)) {
+			if slices.Contains(t.logged, name) && !t.spells(name, classOf(v)) {
 				after[i] = row.Field{Name: name, Kind: row.Unknown}
 			}
 		}
@@ -258,15 +260,6 @@ func (l *Log) image(ctx context.Context, c *relay.Change) (size int, err error) 
 		return nil
 	}, t.find, args...)
 	return size, err
-}
-
-func (t *table) isKey(name string) bool {
-	for _, k := range t.logged() {
-		if k == name {
-			return true
-		}
-	}
-	return false
 }
 
 func classOf(v any) byte {

@@ -21,6 +21,7 @@ type table struct {
 
 	is     *sqlite.Table // as it was last found; nil if it cannot be followed
 	reason error         // why it cannot
+	logged []string      // the columns that each row of the outbox holds
 	find   string        // selects its current row by the primary key
 }
 
@@ -32,10 +33,9 @@ func (t *table) use(spec row.Spec) {
 	}
 }
 
-// logged returns the columns that each row of the outbox holds.
-func (t *table) logged() []string {
+func (t *table) columnsToLog(primary []string) []string {
 	all := slices.Clone(t.keys)
-	for _, name := range t.is.Primary {
+	for _, name := range primary {
 		if !slices.Contains(all, name) {
 			all = append(all, name)
 		}
@@ -61,8 +61,7 @@ func (t *table) describe(ctx context.Context, c *sqlite.Conn) error {
 	}
 	switch {
 	case err == nil:
-		t.is = is
-		t.find = findRow(is)
+		t.is, t.logged, t.find = is, t.columnsToLog(is.Primary), findRow(is)
 	case errors.As(err, new(*sqlite.UnfitError)):
 		t.reason = err
 	default:

@@ -78,7 +78,7 @@ func (t *table) touches(update bool) string {
 // the initial of the storage class, as in "6964:i3432".
 func (t *table) keysOf(alias string) string {
 	var terms []string
-	for _, name := range t.logged() {
+	for _, name := range t.logged {
 		c := alias + "." + sqlite.Quote(name)
 		terms = append(terms, fmt.Sprintf("'%s' || substr(typeof(%s), 1, 1) || hex(CAST(%[2]s AS BLOB))", sqlite.LoggedName(name), c))
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
 )
 
 // maxGroup bounds the writes of one transaction: others wait for its lock.
@@ -178,7 +179,9 @@ func (w *writer) transact(begin func() []*statement) error {
 		w.disconnect()
 		return unavailable(w.opts.Path, err)
 	}
-	for _, st := range begin() {
+	statements := begin()
+	hook.At("sqlite.begun")
+	for _, st := range statements {
 		if err := w.try(ctx, st); err != nil {
 			w.conn.rollback(ctx)
 			return w.fault(err)
