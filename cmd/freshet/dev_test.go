@@ -50,14 +50,14 @@ func TestDevFindsItsFolderAgain(t *testing.T) {
 	if code, stdout, stderr := called(t, "dev", "sql", "--dir", dir, "UPDATE kv SET value = 'changed' WHERE key = 'mine'"); code != 0 || stdout != "1 rows changed\n" {
 		t.Fatalf("dev sql: %d, %s%s", code, stdout, stderr)
 	}
-	becomes(t, c, "changed", "GET", "key:mine")
+	becomes(t, c, bound, "changed", "GET", "key:mine")
 }
 
 // bound is that of the sample's use cases.
 const bound = 2 * time.Second
 
-// becomes asks until the reply is want, for as long as the bound allows.
-func becomes(t *testing.T, c *e2e.Client, want string, args ...string) {
+// becomes asks until the reply is want, for as long as limit allows.
+func becomes(t *testing.T, c *e2e.Client, limit time.Duration, want string, args ...string) {
 	t.Helper()
 	start := time.Now()
 	for {
@@ -66,10 +66,10 @@ func becomes(t *testing.T, c *e2e.Client, want string, args ...string) {
 		if got == want {
 			return
 		}
-		if asked > bound {
+		if asked > limit {
 			t.Fatalf("%v: the reply is still\n%s\nand not\n%s", args, got, want)
 		}
-		time.Sleep(time.Millisecond) // between two reads of a loop that ends by the bound
+		time.Sleep(time.Millisecond) // between two reads of a loop that ends by its limit
 	}
 }
 

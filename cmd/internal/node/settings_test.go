@@ -1,0 +1,87 @@
+package node
+
+import (
+	"math"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cache"
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+)
+
+func TestSettingsReachTheCache(t *testing.T) {
+	c := config.Default()
+	c.Memory.Budget, c.Memory.AbsentPart = 1<<30, 25
+	plain, zero := config.DefaultUseCase("plain"), config.DefaultUseCase("zero")
+	zero.Bound, zero.RefreshAhead, zero.MaxBytes = 0, false, 1<<20
+	c.UseCases = []config.UseCase{plain, zero}
+	// The catalog may number use cases in another order.
+	catalog, err := proxy.NewCatalog(&row.Mapping{Spec: row.Spec{Name: "zero"}}, &row.Mapping{Spec: row.Spec{Name: "plain"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := cacheOptions(c, catalog)
+	if o.Bytes != 1<<30 || o.AbsenceShare != 0.25 {
+		t.Errorf("memory: %+v", o)
+	}
+	for i, want := range []cache.UseCase{
+		{Bound: 1, TTLMax: 24 * time.Hour, Timeout: time.Second, NoRefresh: true, MaxBytes: 1 << 20},
+		{Bound: 2 * time.Second, TTLMax: 24 * time.Hour, Timeout: time.Second},
+	} {
+		if o.UseCases[i] != want {
+			t.Errorf("use case %d: %+v, want %+v", i, o.UseCases[i], want)
+		}
+	}
+}
+
+func TestSettingsReachKafka(t *testing.T) {
+	c := config.Default()
+	c.Stream.Kafka.SASL.Mechanism, c.Stream.Kafka.SASL.Username = "scram-sha-256", "u"
+	c.Stream.Kafka.TLS.Enabled = true
+	o := kafkaOptions(c)
+	if o.Topic != "freshet" || o.SASL.Mechanism != "SCRAM-SHA-256" || o.SASL.User != "u" || !o.TLS.Enabled || o.Retention != 24*time.Hour {
+		t.Errorf("%+v", o)
+	}
+	c.Stream.Kafka.SASL.Mechanism = "none"
+	if o := kafkaOptions(c); o.SASL.Mechanism != "" {
+		t.Errorf("none became %q", o.SASL.Mechanism)
+	}
+}
+
+func TestEachNodeTakesTheNextPort(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		i       int
+		want    string
+	}{
+		{"127.0.0.1:6400", 0, "127.0.0.1:6400"}, {"127.0.0.1:6400", 2, "127.0.0.1:6402"},
+		{"127.0.0.1:0", 2, "127.0.0.1:0"}, {"[::1]:6400", 1, "[::1]:6401"},
+	} {
+		if got, err := nth(c.address, c.i); got != c.want || err != nil {
+			t.Errorf("nth(%s, %d) = %s, %v", c.address, c.i, got, err)
+		}
+	}
+	for _, address := range []string{"nowhere", "127.0.0.1:redis"} {
+		if got, err := nth(address, 0); err == nil {
+			t.Errorf("nth(%s) = %s", address, got)
+		}
+	}
+}
+
+func TestTheCollectorsLimitLeavesAGivenOneAlone(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	debug.SetMemoryLimit(math.MaxInt64)
+	LimitMemory(1 << 30)
+	set := debug.SetMemoryLimit(-1)
+	if set < 1<<30 || set > 2<<30 {
+		t.Errorf("for 1 GiB of entries the limit is %d", set)
+	}
+	LimitMemory(1 << 20)
+	if got := debug.SetMemoryLimit(-1); got != set {
+		t.Errorf("a limit of %d was changed to %d", set, got)
+	}
+}
