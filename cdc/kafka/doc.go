@@ -23,11 +23,20 @@
 //
 // # What is a gap, and who finds it
 //
-// The tail finds what the log shows: the topic is gone; partitions were added
-// or are fewer; the position is out of range, before the log's start or, for
-// longer than an election explains, behind its end; the log's start or the
-// leader epoch of its batches goes back, so it is another log; offsets are
-// missing although the topic is not compacted.
+// The tail finds what the log shows, and names it in one word:
+//
+//	started           nothing was followed before
+//	topic_gone        the brokers no longer know the topic
+//	partitions_added  changes may be where nobody read
+//	partitions_fewer  another topic of that name
+//	out_of_range      the broker has no such offset
+//	log_cut           the log begins behind the position
+//	log_short         it ends before it, for longer than an election explains
+//	log_start_back    it begins earlier than it did, so it is another log
+//	epoch_back        a batch has an older leader epoch than the one before it: likewise
+//	jump              offsets are missing, and the topic is not compacted
+//
+// Control records, aborted records and compaction holes are no gaps.
 //
 // What no answer of a broker shows, the applier finds through the stream id in
 // the records and the position each names as its predecessor's:
@@ -86,6 +95,11 @@
 //   - A batch that cannot be decoded fails the answer for all partitions of its
 //     leader. After three failures each is asked for by itself, and only the
 //     broken one stands still. Its watermark then stands too, which is safe.
+//   - The library asks only the address it was given for the layout of the
+//     cluster. The client adds the brokers it learns of, or one configured
+//     broker that goes away would freeze the layout for good.
+//   - A broker that throttles stops reading from the connection: the tail waits
+//     that long before it asks again, or it would take the silence for death.
 //   - The library's layout of the cluster is at most MetadataTTL old while
 //     brokers answer and anything older while none does. It is looked at every
 //     second, and at once when a fetch fails.
