@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -213,25 +212,6 @@ func kindOf(class byte) row.Kind {
 	return row.Null
 }
 
-// spells reports whether a value of that class in a column may be part of a
-// key. A row with another has no key, or the BLOB 'a' and the TEXT 'a' would
-// have one between them; so it makes no image.
-func (t *table) spells(name string, class byte) bool {
-	c := t.is.Column(name)
-	if c == nil || class == 'n' {
-		return true
-	}
-	switch c.Affinity {
-	case sqlite.Integer:
-		return class == 'i'
-	case sqlite.Textual:
-		return class == 't'
-	case sqlite.Blob:
-		return class == 'b'
-	}
-	return true
-}
-
 // image completes a change by the row as the snapshot has it. If the row is
 // gone, or its key has no exact form here, the change stays incomplete.
 func (l *Log) image(ctx context.Context, c *relay.Change) (size int, err error) {
@@ -247,12 +227,8 @@ func (l *Log) image(ctx context.Context, c *relay.Change) (size int, err error) 
 	err = l.conn.Query(ctx, func(values []any) error {
 		after := make([]row.Field, len(values))
 		for i, v := range values {
-			name := t.is.Columns[i].Name
-			after[i] = sqlite.Field(name, v)
+			after[i] = sqlite.Field(t.is.Columns[i].Name, v)
 			size += len(after[i].Value)
-			if slices.Contains(t.logged, name) && !t.spells(name, classOf(v)) {
-				after[i] = row.Field{Name: name, Kind: row.Unknown}
-			}
 		}
 		if size <= maxImageBytes {
 			c.After = after
@@ -260,20 +236,6 @@ func (l *Log) image(ctx context.Context, c *relay.Change) (size int, err error) 
 		return nil
 	}, t.find, args...)
 	return size, err
-}
-
-func classOf(v any) byte {
-	switch v.(type) {
-	case int64:
-		return 'i'
-	case float64:
-		return 'r'
-	case string:
-		return 't'
-	case []byte:
-		return 'b'
-	}
-	return 'n'
 }
 
 // argument returns the exact value of a column of a primary key. A real went

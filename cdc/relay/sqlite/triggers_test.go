@@ -48,7 +48,7 @@ func TestStatements(t *testing.T) {
 		{"inserted and deleted", `INSERT INTO users VALUES (3, 'c', 'C', 1); DELETE FROM users WHERE id = 3`,
 			[]string{"I > email=c,id=3", "D email=c,id=3!"}},
 		{"a value of another class in a key", `UPDATE users SET email = x'61' WHERE id = 1`,
-			[]string{"U email=a,id=1 > id=1,email=?,nick=A,n=1!"}},
+			[]string{"U email=a,id=1 > id=1,email=a,nick=A,n=1!"}},
 		{"odd bytes", `UPDATE users SET email = 'x' || char(0) || ',:é' WHERE id = 1`,
 			[]string{"U email=a,id=1 > id=1,email=x\x00,:é,nick=A,n=1!"}},
 		{"vacuum", `VACUUM`, nil},

@@ -22,6 +22,19 @@ type KeyColumn struct {
 	Kind KeyKind
 }
 
+// spells reports whether a column's value has a spelling as a part of this
+// kind. Bytes are not the text that looks like them: a source that lets a
+// column hold both has two rows, and one key may name only one.
+func (k KeyKind) spells(f *Field) bool {
+	switch f.Kind {
+	case Unknown, Null:
+		return false
+	case Bytes:
+		return k == KeyBytes
+	}
+	return k == KeyText || k == KeyInt && checkInt(f.Value) == nil
+}
+
 // AppendPart appends one part in its only spelling.
 func AppendPart(dst, part []byte) []byte {
 	for _, b := range part {

@@ -125,10 +125,7 @@ func (m *Mapping) AppendKey(text []byte, fields []Field) ([]byte, bool) {
 	text = append(text, m.Name...)
 	for _, col := range m.Columns {
 		f := find(fields, col.Name)
-		if f == nil || f.Kind == Unknown || f.Kind == Null {
-			return nil, false
-		}
-		if col.Kind == KeyInt && checkInt(f.Value) != nil {
+		if f == nil || !col.Kind.spells(f) {
 			return nil, false
 		}
 		text = AppendPart(append(text, ':'), f.Value)

@@ -74,11 +74,22 @@ func TestKey(t *testing.T) {
 		{[]Field{{Name: "k0", Kind: Null}, number}, ""},
 		{[]Field{{Name: "k0", Kind: Unknown}, number}, ""},
 		{[]Field{text("k0", "a"), {Name: "k1", Kind: Number, Value: []byte("1.5")}}, ""},
+		{[]Field{{Name: "k0", Kind: Bytes, Value: []byte("a")}, number}, ""},
+		{[]Field{text("k0", "a"), {Name: "k1", Kind: Bytes, Value: []byte("5")}}, ""},
 		{nil, ""},
 	} {
 		key, ok := m.Key(test.fields)
 		if ok != (test.want != "") || string(key) != test.want {
 			t.Errorf("%v: got %q, want %q", test.fields, key, test.want)
+		}
+	}
+}
+
+func TestKeyOfBytes(t *testing.T) {
+	m := mapping(KeyBytes)
+	for kind, want := range map[Kind]bool{Bytes: true, Text: false, Number: false, Null: false, Unknown: false} {
+		if _, ok := m.Key([]Field{{Name: "k0", Kind: kind, Value: []byte("5")}}); ok != want {
+			t.Errorf("kind %d: %v", kind, ok)
 		}
 	}
 }
