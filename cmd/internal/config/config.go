@@ -90,7 +90,7 @@ type Relay struct {
 	Slot               string   `yaml:"slot" default:"freshet" doc:"The name of this relay's slot: part of the stream's identity."`
 	CheckpointInterval Duration `yaml:"checkpoint_interval" default:"100ms" min:"5ms" max:"1m" doc:"How often each partition gets a checkpoint: the floor of what bounds can be kept by the stream."`
 	PollInterval       Duration `yaml:"poll_interval" default:"5ms" min:"1ms" max:"10s" doc:"How often the source is asked for changes."`
-	Partitions         int      `yaml:"partitions" default:"4" min:"1" max:"4096" doc:"Partitions of the topic, which is made if it is not there. Another number is another stream: every node starts empty."`
+	Partitions         int      `yaml:"partitions" default:"4" min:"1" max:"4096" doc:"Partitions of the topic, if it is not there and is made. Another number later is another stream: every node starts empty."`
 	Replication        int      `yaml:"replication" default:"0" min:"0" max:"32" doc:"Replicas of a topic that is made; 0: the brokers' own default."`
 	Retention          Duration `yaml:"retention" default:"24h" min:"1m" doc:"How long a topic that is made keeps records: more than the longest stall of a node."`
 	Admin              string   `yaml:"admin" default:"127.0.0.1:6481" doc:"Address of the relay's own /metrics, /healthz and pprof."`

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/cmd/internal/node"
 )
 
 // lag is what the stream may take. The bounds of the use cases are an hour, so
@@ -92,5 +93,47 @@ func TestDefaultBoundHolds(t *testing.T) {
 	proof := c.do("FRESHET.GET", "users:1", "PROOF")
 	if !strings.Contains(proof, "bound_met\n1") {
 		t.Errorf("proof:\n%s", proof)
+	}
+}
+
+// A table that the relay can follow no longer is not served until it can, and
+// harms no other.
+func TestATableThatCannotBeFollowed(t *testing.T) {
+	s := newStack(t, everyMapping()...)
+	_, c := s.start()
+	c.do("GET", "products:sku-001")
+	s.sql("CREATE UNIQUE INDEX by_title ON products (lower(title))")
+	eventually(t, "it is refused", func() bool {
+		_, err := c.Do("GET", "products:sku-001")
+		return err != nil
+	})
+	c.do("HGET", "users:1", "credit")
+	c.becomes(lag, s.setCredit(1, 1), "HGET", "users:1", "credit")
+	s.sql("DROP INDEX by_title")
+	eventually(t, "it is served again", func() bool {
+		reply, err := c.Do("HGET", "products:sku-001", "title")
+		return err == nil && reply == "Product 1"
+	})
+}
+
+// What a node refuses at start, it refuses with the reason and the mend.
+func TestRefusedAtStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		statement string
+		useCase   config.UseCase
+		want      string
+	}{
+		"no such table":       {"SELECT 1", mapped("u", "nothing", 0), `"nothing"`},
+		"no such column":      {"SELECT 1", mapped("u", "users", 0, "nickname"), `"nickname"`},
+		"not unique":          {"SELECT 1", mapped("u", "users", 0, "city"), "unique"},
+		"spelled in two ways": {"CREATE TABLE t (k TEXT PRIMARY KEY NOT NULL COLLATE NOCASE)", mapped("u", "t", 0), "NOCASE"},
+		"no primary key":      {"CREATE TABLE t (k TEXT NOT NULL UNIQUE, v)", mapped("u", "t", 0, "k"), "primary key"},
+		"an expression":       {"CREATE UNIQUE INDEX i ON users (lower(email))", mapped("u", "users", 0), "expression"},
+	} {
+		s := newStack(t, c.useCase)
+		s.sql(c.statement)
+		if err := node.Check(t.Context(), s.config); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay
 	}
 	r := &Relay{config: c, log: log, producer: producer, registry: newRegistry()}
 	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path, Logger: log}, specs(c))
-	r.relay = relay.New(r.outbox, producer, relay.Options{
+	r.relay = relay.New(r.outbox, &topic{Producer: producer, partitions: c.Relay.Partitions}, relay.Options{
 		Slot:               c.Relay.Slot,
 		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
 		PollInterval:       time.Duration(c.Relay.PollInterval),
@@ -91,42 +91,36 @@ func (r *Relay) Run(ctx context.Context) error {
 	return errors.Join(live(ctx, func() {}, parts), r.outbox.Close())
 }
 
-// ship sees to it that the outbox and the topic are there, and then ships. The
-// outbox comes first: with it changes are kept, and nodes know their source,
+// ship waits for the source and for Kafka as long as it takes. The source comes
+// first: with an outbox in it changes are kept, and nodes know their primary,
 // however long Kafka stays away.
 func (r *Relay) ship(ctx context.Context) error {
 	defer r.producer.Close()
-	if !r.install(ctx) {
-		return nil
-	}
-	if err := r.producer.EnsureTopic(ctx, r.config.Relay.Partitions); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return err
-	}
 	r.log.Info("relay starts", "topic", r.config.Stream.Kafka.Topic, "slot", r.config.Relay.Slot)
 	return r.relay.Run(ctx)
 }
 
-// install tries until the outbox is there: another relay may have it, or
-// another client the file. It reports false if ctx ended first.
-func (r *Relay) install(ctx context.Context) bool {
-	const wait = 500 * time.Millisecond
-	last := ""
-	for {
-		err := r.outbox.Install(ctx)
-		if err == nil {
-			return true
-		}
-		if text := err.Error(); text != last {
-			last = text
-			r.log.Warn("the outbox cannot be installed yet", "error", err)
-		}
-		if !pause(ctx, wait) {
-			return false
+// topic is the relay's topic, which it makes if it is not there.
+type topic struct {
+	*kafka.Producer
+	partitions int // of a topic that is made
+	fits       int // the number of partitions with which it was found to fit
+}
+
+// Partitions returns how many partitions the topic has, once it is there and
+// fits.
+func (t *topic) Partitions(ctx context.Context) (int, error) {
+	n, err := t.Producer.Partitions(ctx)
+	if errors.Is(err, kafka.ErrNoTopic) {
+		n, err = t.partitions, nil
+		t.fits = 0
+	}
+	if err == nil && n != t.fits {
+		if err = t.EnsureTopic(ctx, n); err == nil {
+			t.fits = n
 		}
 	}
+	return n, err
 }
 
 // Close gives back what OpenRelay took. It is not for a relay that has run.
