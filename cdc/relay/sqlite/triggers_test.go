@@ -1,10 +1,12 @@
 package sqlite
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/freshet-cache/freshet/cdc/relay"
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
@@ -60,6 +62,29 @@ func TestStatements(t *testing.T) {
 			f.exec(test.sql)
 			f.want(test.want...)
 		})
+	}
+}
+
+// A statement that fails in its middle keeps what it did up to there, and
+// SQLite's count of the outbox is then behind: no sequence comes twice.
+func TestOrFail(t *testing.T) {
+	f := users(t)
+	f.log.opts.KeepRows = 1
+	f.exec(`INSERT INTO users VALUES (1, 'a', 'A', 1), (2, 'b', 'B', 2)`)
+	f.changes()
+	for i := range 3 {
+		_, before := f.poll()
+		if _, err := f.client.Exec(`INSERT OR FAIL INTO users VALUES (?, ?, NULL, 3), (1, 'x', 'X', 4)`, 10+i, fmt.Sprint(i)); err == nil {
+			t.Fatal("the statement did not fail")
+		}
+		f.want(fmt.Sprintf("I > id=%d,email=%d,nick=null,n=3!", 10+i, i), "T email=a,id=1!")
+		_, after := f.poll()
+		if after.End.Commit != before.End.Commit+2 {
+			t.Errorf("sequence %d after %d", after.End.Commit, before.End.Commit)
+		}
+		if err := f.log.Ack(t.Context(), relay.Mark{Topic: 1, Through: f.after}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -121,6 +121,9 @@ func (w *twin) statement() string {
 	case 16, 17:
 		return fmt.Sprintf(`INSERT %s INTO kv (rowid, k, v) VALUES (%d, '%s', %d)`, or, 1+w.id(), w.letter(), w.id())
 	case 18:
+		if w.rng.IntN(2) == 0 {
+			return fmt.Sprintf(`INSERT %s INTO kv VALUES (CAST('%s' AS BLOB), 'blob')`, or, w.letter())
+		}
 		return fmt.Sprintf(`UPDATE kv SET k = CAST(k AS BLOB) WHERE k = '%s'`, w.letter())
 	case 19:
 		return fmt.Sprintf(`UPDATE %s kv SET rowid = %d WHERE k = '%s'`, or, 1+w.id(), w.letter())

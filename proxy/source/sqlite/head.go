@@ -32,11 +32,14 @@ func (h Head) Position() proxy.Position {
 	return proxy.Position{Commit: h.Sequence, Seq: math.MaxUint64}
 }
 
-// Head reads the head of the current snapshot.
+// Head reads the head of the current snapshot. The sequence is the greater of
+// what SQLite keeps count of and what is there: a statement that ends with OR
+// FAIL keeps the rows its triggers have logged, and not the count.
 func (c *Conn) Head(ctx context.Context) (Head, error) {
 	var id, incarnation, sequence, version int64
 	err := c.Row(ctx, []any{&id, &incarnation, &sequence, &version}, `SELECT s.id, s.incarnation,
-		coalesce((SELECT q.seq FROM sqlite_sequence AS q WHERE q.name = '`+OutboxTable+`'), 0), v.schema_version
+		max(coalesce((SELECT q.seq FROM sqlite_sequence AS q WHERE q.name = '`+OutboxTable+`'), 0),
+			coalesce((SELECT max(o.seq) FROM `+OutboxTable+` AS o), 0)), v.schema_version
 		FROM `+StreamTable+` AS s, pragma_schema_version AS v`)
 	if err != nil {
 		if isMissing(err) {
