@@ -38,8 +38,16 @@ type outcome struct{ err error }
 
 func (p *prober) run(ctx context.Context) error {
 	for {
-		p.report(p.probe(ctx))
-		if !pause(ctx, p.every) {
+		lo, _ := p.clock.Bounds()
+		err := p.probe(ctx)
+		p.report(err)
+		wait := p.every
+		if lo == proxy.Never && err == nil {
+			// It was sent at no known time, so it lets no watermark rise; the
+			// next one does.
+			wait = 0
+		}
+		if !pause(ctx, wait) {
 			return nil
 		}
 	}

@@ -76,7 +76,7 @@ func TestProbesFindTheClockAndThePrimary(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- p.run(ctx) }()
-		time.Sleep(205 * time.Millisecond) // probes end at 10, 70, 130, 190
+		time.Sleep(155 * time.Millisecond) // probes end at 10, 20, 80, 140
 		synctest.Wait()
 		found, _ := stream.told()
 		if len(found) != 4 || found[0] != proxy.Never || p.problem() != "" {

@@ -18,13 +18,25 @@ func (n *Node) problems() []string {
 	if lo, _ := n.clock.Bounds(); lo == proxy.Never {
 		out = append(out, "clock: the source's clock is not known yet")
 	}
-	for _, followed := range []interface{ CaughtUp() (bool, string) }{n.tail, n.applier} {
-		if ok, why := followed.CaughtUp(); !ok {
-			out = append(out, "stream: "+why)
-			break // the applier cannot have what the tail has not brought
-		}
+	if p := n.streamProblem(); p != "" {
+		out = append(out, "stream: "+p)
 	}
 	return out
+}
+
+// streamProblem says what the stream lacks first: the applier cannot have what
+// the tail has not brought, and without both there is no watermark.
+func (n *Node) streamProblem() string {
+	if ok, why := n.tail.CaughtUp(); !ok {
+		return why
+	}
+	if ok, why := n.applier.CaughtUp(); !ok {
+		return why
+	}
+	if n.watermark.Load() == proxy.Never {
+		return "its checkpoints are not of the primary that was found"
+	}
+	return ""
 }
 
 // ready reports whether clients may be sent here, and what is wrong.
