@@ -188,6 +188,9 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := apply(s, put(t, catalog, "blobs:a", "v", "1"))[0].Err; !errors.Is(err, proxy.ErrUnavailable) {
-		t.Errorf("got %v", err)
+		t.Errorf("write: got %v", err)
+	}
+	if got := load(t, s, catalog, "blobs:a")[0]; !strings.Contains(got, "closed") {
+		t.Errorf("read: got %s", got)
 	}
 }

@@ -5,12 +5,13 @@ import "context"
 // readers is a fixed number of connections, opened when first used and again
 // when the path names another file.
 type readers struct {
-	opts Options
-	idle chan *Conn // nil: a connection yet to be opened
+	opts   Options
+	idle   chan *Conn // nil: a connection yet to be opened
+	closed chan struct{}
 }
 
 func newReaders(opts Options) *readers {
-	r := &readers{opts: opts, idle: make(chan *Conn, opts.Readers)}
+	r := &readers{opts: opts, idle: make(chan *Conn, opts.Readers), closed: make(chan struct{})}
 	for range opts.Readers {
 		r.idle <- nil
 	}
@@ -23,6 +24,8 @@ func (r *readers) use(ctx context.Context, f func(*Conn) error) error {
 	var c *Conn
 	select {
 	case c = <-r.idle:
+	case <-r.closed:
+		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -45,14 +48,12 @@ func (r *readers) use(ctx context.Context, f func(*Conn) error) error {
 	return err
 }
 
-// close waits for the connections in use.
+// close waits for the connections in use, and lets none be opened after.
 func (r *readers) close() {
+	close(r.closed)
 	for range cap(r.idle) {
 		if c := <-r.idle; c != nil {
 			c.Close()
 		}
-	}
-	for range cap(r.idle) {
-		r.idle <- nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Source struct {
 	plan     atomic.Pointer[plan]
 	readers  *readers
 	writer   *writer
+	closing  sync.Once
 }
 
 // Open opens the file, completes the specs by its catalog and starts the
@@ -91,10 +93,13 @@ func Complete(ctx context.Context, path string, busy time.Duration, specs []row.
 	return mappings, errors.Join(refused...)
 }
 
-// Close ends the writer and closes the file. Writes that wait are refused.
+// Close ends the writer and closes the file. Writes that wait are refused, and
+// so is every later call.
 func (s *Source) Close() error {
-	s.writer.close()
-	s.readers.close()
+	s.closing.Do(func() {
+		s.writer.close()
+		s.readers.close()
+	})
 	return nil
 }
 
