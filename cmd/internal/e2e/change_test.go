@@ -137,3 +137,22 @@ func TestRefusedAtStart(t *testing.T) {
 		}
 	}
 }
+
+// Tables that are nobody's use case may come and go as they like.
+func TestSchemaChangesElsewhereMakeNothingVoid(t *testing.T) {
+	s := newStack(t, mapped("users", "users", time.Hour))
+	n, c := s.start()
+	c.do("GET", "users:1")
+	voids := s.metric(n, "freshet_cache_voids_total")
+	for range 20 {
+		s.sql("CREATE TABLE storm (a); INSERT INTO storm VALUES (1); ALTER TABLE storm ADD COLUMN b; DROP TABLE storm")
+	}
+	c.do("HGET", "users:2", "credit")
+	c.becomes(lag, s.setCredit(2, 5), "HGET", "users:2", "credit") // so all that went before has been shipped
+	if hit, proof := s.hit(n, c, "users:1"); !hit {
+		t.Errorf("an entry went with tables that are not its own:\n%s", proof)
+	}
+	if after := s.metric(n, "freshet_cache_voids_total"); after != voids {
+		t.Errorf("use cases were made void %v times", after-voids)
+	}
+}

@@ -126,11 +126,15 @@ func TestRelayIsStartedAgain(t *testing.T) {
 // A node that is started anew knows nothing and serves the truth.
 func TestNodeStartsAfterTheOthers(t *testing.T) {
 	s := newStack(t, shortAndLong()...)
-	_, first := s.start()
+	old, first := s.start()
 	first.do("HGET", "long:1", "credit")
 	want := s.setCredit(1, 11)
+	gaps := s.metric(old, "freshet_cdc_gaps_total")
 	n := s.node()
 	s.await(n)
+	if after := s.metric(old, "freshet_cdc_gaps_total"); after != gaps {
+		t.Errorf("another node's start made %v gaps", after-gaps)
+	}
 	second := s.client(n.Address())
 	second.becomes(0, want, "HGET", "long:1", "credit")
 	want = s.setCredit(1, 12)
