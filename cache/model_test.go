@@ -51,7 +51,9 @@ type model struct {
 	depth   int // of actors that moved in the middle of another's step
 	inApply bool
 	traced  bool
-	calm    bool // few changes and no faults, so that entries grow old
+	calm    bool // no faults, so that entries grow old
+	commits int  // of a hundred steps
+	bits    uint // of stamp slots
 	stats   modelStats
 	failure *violation
 }
@@ -95,10 +97,11 @@ type modelToken struct {
 	n     int
 }
 
-func newModel(seed uint64, catalog *proxy.Catalog, node *modelNode) *model {
-	w := &model{rng: rand.New(rand.NewPCG(seed, 77)), now: 1000 * unit, catalog: catalog}
+func newModel(seed uint64, catalog *proxy.Catalog, node *modelNode, bits uint) *model {
+	w := &model{rng: rand.New(rand.NewPCG(seed, 77)), now: 1000 * unit, catalog: catalog, bits: bits}
 	w.traced = seed == *modelTrace
-	w.calm = w.rng.IntN(2) == 0
+	w.calm = w.rng.IntN(3) > 0
+	w.commits = 1 + w.rng.IntN(8)
 	w.source = newModelSource(w, seed)
 	w.redrawClock()
 	w.node = node
@@ -186,15 +189,15 @@ func (w *model) run() {
 func (w *model) step() {
 	w.now += proxy.Time(w.rng.IntN(3)) * unit
 	switch n := w.rng.IntN(100); {
-	case n < 4 && (!w.calm || n < 1):
+	case n < w.commits:
 		w.commit()
-	case n < 9:
+	case n < 12:
 		w.show()
-	case n < 15:
+	case n < 19:
 		w.source.ship()
-	case n < 31:
+	case n < 34:
 		w.source.checkpoint()
-	case n < 53:
+	case n < 56:
 		w.apply()
 	case n < 78:
 		w.read()
@@ -423,7 +426,7 @@ func (w *model) write() {
 }
 
 func (w *model) fault() {
-	kind := w.rng.IntN(10)
+	kind := w.rng.IntN(12)
 	w.note("fault %d", kind)
 	switch kind {
 	case 0:
@@ -446,11 +449,24 @@ func (w *model) fault() {
 		w.redrawClock()
 	case 9:
 		w.now += proxy.Time(w.rng.IntN(80)) * unit
+	case 10:
+		w.redrawClock()
+		w.node.applier.ClockStepped()
+	case 11:
+		w.restart()
 	case 8:
 		if w.rng.IntN(3) == 0 {
 			w.source.failover()
 		}
 	}
+}
+
+// restart is a new node in the place of the old one, which dies with all that
+// it was about to do.
+func (w *model) restart() {
+	w.node = newModelNode(w.catalog, w.bits)
+	w.sending, w.reads, w.tokens = nil, nil, nil
+	w.node.attachTo(w)
 }
 
 // answered holds an answer against the reference.
@@ -555,16 +571,14 @@ func modelBatch(t testing.TB, seed uint64, runs int) (modelStats, *violation, ui
 	bits := uint(seed/64%2) * 6 // all keys in one stamp slot, or hardly
 	node := newModelNode(catalog, bits)
 	for i := range runs {
-		w := newModel(seed+uint64(i), catalog, node)
+		w := newModel(seed+uint64(i), catalog, node, bits)
 		withSteps(w)
 		w.run()
 		sum.add(&w.stats)
 		if w.failure != nil {
 			return sum, w.failure, seed + uint64(i)
 		}
-		if i%16 == 15 && w.rng.IntN(4) == 0 { // the node starts again
-			node = newModelNode(catalog, bits)
-		}
+		node = w.node
 	}
 	return sum, nil, 0
 }

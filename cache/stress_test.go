@@ -208,3 +208,53 @@ func BenchmarkChangeOfForeignKey(b *testing.B) {
 		c.Change(key, nil)
 	}
 }
+
+// A use case with memory of its own keeps to it, and cannot push out others.
+func TestMaxBytesOfAUseCase(t *testing.T) {
+	const own = 4 << 20
+	catalog, err := proxy.NewCatalog(mapping("users", "users"), mapping("logs", "logs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock, stream := &fakeClock{}, &fakeStream{}
+	clock.set(1_000_000_000)
+	opts := Options{Bytes: 32 << 20, UseCases: []UseCase{{Bound: time.Hour}, {Bound: time.Hour, MaxBytes: own}}}
+	c, err := New(catalog, wideSource{}, stream, clock, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.closeStores()
+	load := func(useCase string, keys int) (hits int) {
+		results := make([]proxy.Result, 100)
+		reqs := make([]proxy.Request, 100)
+		for i := 0; i < keys; i += len(reqs) {
+			for j := range reqs {
+				reqs[j].Key, _ = catalog.Key([]byte(useCase + ":" + strconv.Itoa(i+j)))
+			}
+			c.Load(t.Context(), reqs, results)
+			for _, r := range results {
+				if r.Origin == proxy.FromCache {
+					hits++
+				}
+			}
+		}
+		return hits
+	}
+	load("users", 5000)
+	load("logs", 100_000)
+	for name, s := range c.storesByName() {
+		used, bound := s.Used()
+		if used > bound {
+			t.Errorf("%s uses %d bytes of %d", name, used, bound)
+		}
+		if name == "logs" && (bound > own || used < own/2) {
+			t.Errorf("logs use %d bytes of %d, they have %d", used, bound, own)
+		}
+	}
+	if hits := load("users", 5000); hits < 3700 { // every fourth is an absence, which shares its memory
+		t.Errorf("%d hits of 5000 after another use case was flooded", hits)
+	}
+	if _, err := New(catalog, wideSource{}, stream, clock, Options{Bytes: 4 << 20, UseCases: opts.UseCases}); err == nil {
+		t.Error("a use case with more memory than the node was accepted")
+	}
+}

@@ -41,10 +41,9 @@ type Applier struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	parts   atomic.Pointer[[]*partition]
-	falls   atomic.Uint64 // tells what was learnt before a gap from what is behind it
-	gaps    atomic.Uint64 // falls, but for those at the start of a partition
-	changes atomic.Uint64 // for a mutant that counts them
+	parts atomic.Pointer[[]*partition]
+	falls atomic.Uint64 // tells what was learnt before a gap from what is behind it
+	gaps  atomic.Uint64 // falls, but for those at the start of a partition
 
 	mu      sync.Mutex
 	streams map[uint64]proxy.Identity // the source of each stream that told it
