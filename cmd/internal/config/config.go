@@ -147,6 +147,18 @@ func Load(path string) (*Config, error) {
 // Parse is Load of what has been read from path, with the environment given by
 // lookup.
 func Parse(path string, data []byte, lookup func(string) (string, bool)) (*Config, error) {
+	c, err := decode(path, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Stream.Kafka.SASL.Password.read(filepath.Dir(path), lookup); err != nil {
+		return nil, c.errorf("stream.kafka.sasl.password", "%w", err)
+	}
+	return c, nil
+}
+
+// decode is Parse without the secrets: it reads nothing but data.
+func decode(path string, data []byte) (*Config, error) {
 	c := Default()
 	d := &decoder{file: path, where: map[string]int{}}
 	d.document(data, reflect.ValueOf(c).Elem())
@@ -155,13 +167,7 @@ func Parse(path string, data []byte, lookup func(string) (string, bool)) (*Confi
 		return nil, errors.Join(d.errs...)
 	}
 	c.resolve(filepath.Dir(path))
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if err := c.Stream.Kafka.SASL.Password.read(filepath.Dir(path), lookup); err != nil {
-		return nil, c.errorf("stream.kafka.sasl.password", "%w", err)
-	}
-	return c, nil
+	return c, c.Validate()
 }
 
 // resolve makes paths that are relative to the configuration's folder
