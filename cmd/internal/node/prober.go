@@ -68,6 +68,7 @@ func (p *prober) probe(ctx context.Context) error {
 		p.stepped.Add(1)
 		p.log.Warn("the source's clock stepped: everything cached is dropped")
 		p.steps.ClockStepped()
+		return nil // lo is a time of the clock that is gone
 	}
 	return p.stream.Found(id, lo)
 }

@@ -57,7 +57,9 @@ func (e *estimate) after(now time.Duration) *estimate {
 
 // Observe takes in one round trip: the source read its clock as t at some
 // moment between the local times sent and received. It reports a step if the
-// new interval does not meet the old one, which it then replaces.
+// new interval does not meet the old one. The clock is then not known until
+// the next Observe, so that what was timed by the old clock can be made void
+// before anything is judged by the new one.
 func (c *Clock) Observe(sent, received time.Duration, t proxy.Time) (stepped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,11 +68,11 @@ func (c *Clock) Observe(sent, received time.Duration, t proxy.Time) (stepped boo
 	if old := c.est.Load(); old != nil {
 		was := old.after(received)
 		if was.hi < seen.lo || seen.hi < was.lo {
-			stepped = true
-		} else {
-			seen.lo, seen.hi = max(seen.lo, was.lo), min(seen.hi, was.hi)
+			c.est.Store(nil)
+			return true
 		}
+		seen.lo, seen.hi = max(seen.lo, was.lo), min(seen.hi, was.hi)
 	}
 	c.est.Store(seen)
-	return stepped
+	return false
 }
