@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/freshet-cache/freshet/cache"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
 // problems says what keeps this node from being all that it can be: nothing,
 // once the clock and the source are there, the stream is followed from known
-// positions, and each partition has had a checkpoint.
+// positions, each partition has had a checkpoint, and the watermark moves.
 func (n *Node) problems() []string {
 	var out []string
 	if p := n.prober.problem(); p != "" {
@@ -33,10 +34,24 @@ func (n *Node) streamProblem() string {
 	if ok, why := n.applier.CaughtUp(); !ok {
 		return why
 	}
-	if n.watermark.Load() == proxy.Never {
+	w := n.watermark.Load()
+	if w == proxy.Never {
 		return "its checkpoints are not of the primary that was found"
 	}
+	// Whatever is away, silent or slow between the source and here shows in
+	// the watermark, and in nothing else for sure: a connection that is cut
+	// without a word brings no error.
+	if _, hi := n.clock.Bounds(); hi != proxy.Forever && hi.Sub(w) > n.standstill() {
+		return "the watermark is " + ageText(hi, w) + " old: the relay or Kafka is away, or they are slow"
+	}
 	return ""
+}
+
+// standstill is the age from which a watermark is told as a problem: the bound
+// that use cases have by default, which the stream then no longer carries, or
+// where checkpoints are rare, the time of some of them.
+func (n *Node) standstill() time.Duration {
+	return max(cache.DefaultBound, 10*time.Duration(n.config.Relay.CheckpointInterval))
 }
 
 // ready reports whether clients may be sent here, and what is wrong.
