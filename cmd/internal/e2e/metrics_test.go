@@ -14,7 +14,8 @@ import (
 var update = flag.Bool("update", false, "write the golden names anew")
 
 // Dashboards and alarms know metrics by name, so the names are a golden file:
-// all that a node and a relay show, with their labels.
+// all that a node and a relay show, with every value of their labels and what
+// they say of themselves. No client adds to that.
 func TestMetricNames(t *testing.T) {
 	const golden = "testdata/metrics.txt"
 	s := newStack(t, everyMapping()...)
@@ -28,6 +29,15 @@ func TestMetricNames(t *testing.T) {
 	s.spawn("second relay", r.Run) // waits for the outbox, and shows its metrics
 
 	got := s.names("node", n.Admin()) + s.names("relay", r.Admin())
+	for _, strange := range [][]string{
+		{"nobody's command"}, {"\xff\xfe"}, {"GET", "nobody:1"}, {"GET", "users:\xff"}, {"GET", "key:\xff\"\n"},
+		{"CLIENT", "SETNAME", "\xff"}, {"HELLO", "3", "AUTH", "\xff", "x"}, {"FRESHET.INVALIDATE", "USECASE", "nobody"},
+	} {
+		_, _ = c.Do(strange...) // an error, or none: either is an answer
+	}
+	if after := s.names("node", n.Admin()) + s.names("relay", r.Admin()); after != got {
+		t.Errorf("what clients sent has made metrics:\n%s", after)
+	}
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -51,23 +61,61 @@ func TestMetricNames(t *testing.T) {
 	}
 }
 
+// unitless are the gauges that count, or answer yes or no.
+var unitless = map[string]string{
+	"freshet_build_info":         "always 1",
+	"freshet_ready":              "yes or no",
+	"freshet_cdc_watermark_held": "yes or no",
+	"freshet_connections":        "connections",
+	"freshet_ring_slots_owned":   "slots",
+}
+
+var units = regexp.MustCompile(`_(seconds|bytes|records|changes)$`)
+
 // names lists the metrics that an admin port shows: a line each, with who
-// shows it, its name, its type and its labels.
+// shows it, its name, its type, its labels with all their values, and its
+// help. Each must have a help and a unit.
 func (s *stack) names(who, admin string) string {
 	s.t.Helper()
 	_, body := s.get(admin, "/metrics")
-	labels := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(freshet_\w+)(?:\{(.*)\})? \S+$`).FindAllStringSubmatch(body, -1) {
-		var names []string
-		for _, l := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(m[2], -1) {
-			names = append(names, l[1])
-		}
-		labels[m[1]] = strings.Join(names, ",")
+	help := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^# HELP (freshet_\w+) (.*)$`).FindAllStringSubmatch(body, -1) {
+		help[m[1]] = m[2]
 	}
 	var lines []string
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (freshet_\w+) (\w+)$`).FindAllStringSubmatch(body, -1) {
-		lines = append(lines, who+" "+m[1]+" "+m[2]+" {"+labels[m[1]]+"}\n")
+		name, kind := m[1], m[2]
+		_, counts := unitless[name]
+		if kind == "counter" && !strings.HasSuffix(name, "_total") || kind == "gauge" && !units.MatchString(name) && !counts {
+			s.t.Errorf("the name of %s %s does not tell its unit", kind, name)
+		}
+		if !strings.HasSuffix(help[name], ".") {
+			s.t.Errorf("%s has the help %q, which is no sentence", name, help[name])
+		}
+		lines = append(lines, who+" "+name+" "+kind+" {"+labels(body, name)+"} "+help[name]+"\n")
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
+}
+
+// labels lists the labels of a metric, each with the values it takes.
+func labels(body, name string) string {
+	values := map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^`+name+`\{(.*)\} \S+$`).FindAllStringSubmatch(body, -1) {
+		for _, l := range regexp.MustCompile(`(\w+)="([^"]*)"`).FindAllStringSubmatch(m[1], -1) {
+			if l[1] == "version" {
+				l[2] = "…"
+			}
+			if !slices.Contains(values[l[1]], l[2]) {
+				values[l[1]] = append(values[l[1]], l[2])
+			}
+		}
+	}
+	var out []string
+	for label, v := range values {
+		slices.Sort(v)
+		out = append(out, label+"="+strings.Join(v, "|"))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
 }
