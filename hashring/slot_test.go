@@ -29,11 +29,30 @@ func TestSlotOfIsRedisClusters(t *testing.T) {
 		{"{a}{", 15495},
 		{"key:__rand_int__", 13782},
 		{"été:1", 5252},
+		{"\x00\r\n\xff", 13162},
+		{"key:\x00\r\n\xff", 9726},
+		{"{\x00\xff}\r\n", 7920},
+		{"\xff{\r\n}\x00", 5910},
+		{"{a}{b}", 15495},
+		{"{}x", 10595},
+		{"{}{a}", 13650},
+		{"a{}b{c}", 7353},
+		{"x{", 3596},
+		{everyByteTwice(), 16155},
 	} {
 		if got := SlotOf([]byte(c.key)); got != c.slot {
 			t.Errorf("SlotOf(%q) = %d, want %d", c.key, got, c.slot)
 		}
 	}
+}
+
+// everyByteTwice has 512 bytes, the most a key may have.
+func everyByteTwice() string {
+	b := make([]byte, 512)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return string(b)
 }
 
 func TestSlotOfAllocatesNothing(t *testing.T) {
