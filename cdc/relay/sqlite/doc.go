@@ -19,10 +19,13 @@
 // may have happened to the table.
 //
 // A file has an identity, kept in it, and an incarnation that counts how often
-// it was found to be a copy of another file or older than it was.
+// it was found to be a copy of another file or to have gone back: that the last
+// row of the outbox that was seen is not the one with this sequence now.
 //
-// One Log per file has the lock on the file's name with "-relay" behind it;
-// for others Poll fails. Not for concurrent use.
+// One Log per file has the lock on the file's name with "-relay" behind it,
+// which also keeps what was last seen; for others Poll fails. Not for
+// concurrent use.
 //
-// Read log.go first, then outbox.go, triggers.go, table.go and install.go.
+// Read log.go first, then outbox.go, triggers.go, table.go, install.go and
+// seen.go.
 package sqlite

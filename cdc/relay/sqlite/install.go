@@ -26,7 +26,8 @@ const (
 	createFingerprints = `CREATE TABLE IF NOT EXISTS ` + fingerprintTable + ` (
 	name TEXT PRIMARY KEY NOT NULL, fingerprint TEXT NOT NULL)`
 	createOutbox = `CREATE TABLE IF NOT EXISTS ` + sqlite.OutboxTable + ` (
-	seq INTEGER PRIMARY KEY AUTOINCREMENT, tbl TEXT NOT NULL, op TEXT NOT NULL, old TEXT, new TEXT)`
+	seq INTEGER PRIMARY KEY AUTOINCREMENT, tbl TEXT NOT NULL, op TEXT NOT NULL, old TEXT, new TEXT,
+	mark INTEGER NOT NULL DEFAULT (random()))`
 )
 
 // Install puts the outbox and the triggers into the file, where they are not
@@ -83,8 +84,11 @@ func (l *Log) identify(ctx context.Context) error {
 	if err := l.conn.Row(ctx, []any{&file}, `SELECT file FROM `+sqlite.StreamTable); err != nil {
 		return err
 	}
-	back := head.Identity == l.head.Identity && head.Sequence < l.head.Sequence
-	if file == l.conn.File() && !back {
+	behind, err := l.behind(ctx, head)
+	if err != nil {
+		return err
+	}
+	if file == l.conn.File() && !behind {
 		return nil
 	}
 	return l.renew(ctx)

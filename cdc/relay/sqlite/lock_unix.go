@@ -24,7 +24,7 @@ func (l *Log) claim() error {
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		l.lock = f
-		return nil
+		return l.recallSeen()
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -43,6 +43,7 @@ type Log struct {
 	conn   *sqlite.Conn
 	seen   int64 // data_version that the last poll was at
 	head   sqlite.Head
+	mark   int64 // of the outbox's row with the head's sequence; 0: not known
 	topic  uint64
 	acked  uint64
 	polls  []poll
@@ -182,7 +183,9 @@ func (l *Log) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if head.Identity == l.head.Identity && head.Sequence < l.head.Sequence {
+	if behind, err := l.behind(ctx, head); err != nil {
+		return err
+	} else if behind {
 		return errNotIntact // an older state was put into the file
 	}
 	changed := head.SchemaVersion != l.head.SchemaVersion && !hook.Mutant(hook.FingerprintUnread)
@@ -195,8 +198,8 @@ func (l *Log) verify(ctx context.Context) error {
 			return err
 		}
 	}
-	l.head, l.intact = head, true
-	return nil
+	l.intact = true
+	return l.see(ctx, head)
 }
 
 // remember takes down that at t no sequence above the head's was visible.
