@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -190,6 +191,56 @@ func TestTopicRecreatedLongerAfterAnElection(t *testing.T) {
 	put(t, s.p, 0, "a", "b", "c", "d")
 	release()
 	s.recovers(t, epochBack, 2)
+}
+
+// slowEar stops in its first record until it may go on.
+type slowEar struct {
+	*ear
+	once  sync.Once
+	first chan struct{}
+	goOn  chan struct{}
+}
+
+func (e *slowEar) Record(partition int, offset int64, key, value []byte) {
+	e.once.Do(func() { close(e.first); <-e.goOn })
+	e.ear.Record(partition, offset, key, value)
+}
+
+// The topic is made again while thousands of fetched records wait for the
+// handler: none of them comes behind the gap, and none that the new topic had
+// before its end was known.
+func TestTopicRecreatedUnderFetchedRecords(t *testing.T) {
+	t.Parallel()
+	const records = 5000
+	c := cluster(t, kfake.SeedTopics(1, topic))
+	p := producer(t, options(c.ListenAddrs()))
+	e := &slowEar{ear: newEar(), first: make(chan struct{}), goOn: make(chan struct{})}
+	start(t, options(c.ListenAddrs()), e, quiet())
+	e.untilAttached(t)
+	old := make([]string, records)
+	for i := range old {
+		old[i] = fmt.Sprint("old ", i)
+	}
+	put(t, p, 0, old...)
+	<-e.first
+	recreate(t, c, 1)
+	put(t, p, 0, "unseen")
+	close(e.goOn)
+	e.untilLost(t, outOfRange)
+	put(t, p, 0, "after")
+	all := e.untilRecord(t, "after")
+	gap := len(all)
+	for i, h := range all {
+		if h.call == "lost" && h.reason == outOfRange {
+			gap = i
+		}
+	}
+	if got := values(all[gap:]); len(got) != 1 || got[0] != "after" {
+		t.Errorf("behind the gap came %q", got)
+	}
+	if n := count(all[:gap], "record"); n == 0 {
+		t.Error("nothing had been fetched when the topic was made again")
+	}
 }
 
 // marks lets the answers for partition 0 carry other marks.

@@ -174,9 +174,9 @@ func options(brokers []string) Options {
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // start runs a tail until the test ends.
-func start(t testing.TB, opts Options, e *ear, log *slog.Logger) *Tail {
+func start(t testing.TB, opts Options, h Handler, log *slog.Logger) *Tail {
 	t.Helper()
-	tail, err := NewTail(opts, e, log)
+	tail, err := NewTail(opts, h, log)
 	if err != nil {
 		t.Fatal(err)
 	}
