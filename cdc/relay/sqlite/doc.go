@@ -14,9 +14,9 @@
 //
 // Each poll reads the clock, then opens a snapshot, then compares the catalog
 // with what the triggers were made for. Where they differ (a table was
-// altered, dropped and created again, a trigger was removed), the triggers are
-// made anew, and with them, in one transaction, a row which says that anything
-// may have happened to the table.
+// altered, dropped and created again, a trigger was removed, or created again
+// by someone else), the triggers are made anew, and with them, in one
+// transaction, a row which says that anything may have happened to the table.
 //
 // A file has an identity, kept in it, and an incarnation that counts how often
 // it was found to be a copy of another file or to have gone back: that the last

@@ -19,6 +19,7 @@ import (
 // tables: clients older than SQLite 3.37 could not read the file.)
 const (
 	fingerprintTable = "freshet_table"
+	sealView         = "freshet_seal"
 
 	createStream = `CREATE TABLE IF NOT EXISTS ` + sqlite.StreamTable + ` (
 	one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, incarnation INTEGER NOT NULL,
@@ -162,12 +163,19 @@ func (l *Log) inspect(ctx context.Context) error {
 
 // installed reads the texts of the outbox's triggers, and the fingerprints
 // for which they were made.
+//
+// A trigger that someone dropped and created again, as tools do that rebuild
+// or load a table, has its old text, and nobody knows what happened between.
+// But it lies in the catalog behind all that was there, so behind the seal,
+// which was made after the triggers: it does not count. (VACUUM keeps the
+// order of views and triggers.)
 func (l *Log) installed(ctx context.Context) (triggers map[string]bool, marked map[string]string, err error) {
 	triggers, marked = map[string]bool{}, map[string]string{}
 	err = l.conn.Query(ctx, func(v []any) error {
 		triggers[v[0].(string)] = true
 		return nil
-	}, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+sqlite.TriggerPrefix+`*'`)
+	}, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name GLOB '`+sqlite.TriggerPrefix+`*'
+		AND rowid < (SELECT rowid FROM sqlite_schema WHERE type = 'view' AND name = '`+sealView+`')`)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -185,7 +193,7 @@ func (l *Log) repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
+	wanted, sealed := map[string]bool{}, true
 	for _, t := range l.tables {
 		if err := t.describe(ctx, l.conn); err != nil {
 			return err
@@ -208,8 +216,24 @@ func (l *Log) repair(ctx context.Context) error {
 		if err := l.replace(ctx, t, triggers); err != nil {
 			return err
 		}
+		sealed = false
+	}
+	if !sealed {
+		if err := l.seal(ctx); err != nil {
+			return err
+		}
 	}
 	return l.dropOthers(ctx, wanted)
+}
+
+// seal puts the seal behind the triggers.
+func (l *Log) seal(ctx context.Context) error {
+	for _, s := range []string{"DROP VIEW IF EXISTS " + sealView, "CREATE VIEW " + sealView + " AS SELECT 1"} {
+		if _, err := l.conn.Exec(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replace re-creates the triggers of a table, under whatever table they are.
