@@ -35,8 +35,9 @@ func FuzzDecode(f *testing.F) {
 		if err == nil && c.Validate() != nil {
 			t.Fatalf("valid once, then not: %v", c.Validate())
 		}
+		breaks := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) // to YAML, either alone is one
 		for name, line := range linesOf(c) {
-			if line < 1 || line > bytes.Count(data, []byte("\n"))+1 {
+			if line < 1 || line > breaks+1 {
 				t.Fatalf("%s is in line %d", name, line)
 			}
 		}
