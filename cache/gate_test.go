@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -24,22 +25,24 @@ import (
 func TestEarlyEvent(t *testing.T) {
 	for _, delay := range []time.Duration{5 * time.Millisecond, 500 * time.Millisecond, 10 * time.Second} {
 		t.Run(delay.String(), func(t *testing.T) {
-			for name, use := range map[string]gate.Use{"relay": gate.Relay, "node": gate.Node} {
-				t.Run(name, func(t *testing.T) {
+			for _, op := range []event.Op{event.Update, event.Insert} {
+				for name, use := range map[string]gate.Use{"relay": gate.Relay, "node": gate.Node} {
+					t.Run(fmt.Sprintf("%s, operation %d", name, op), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							if err := earlyEvent(t, op, delay, gate.New[[]byte](use, 1000)); err != nil {
+								t.Error(err)
+							}
+						})
+					})
+				}
+				t.Run(fmt.Sprintf("no gate, operation %d", op), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
-						if err := earlyEvent(t, delay, gate.New[[]byte](use, 1000)); err != nil {
-							t.Error(err)
+						if err := earlyEvent(t, op, delay, nil); !errors.Is(err, errOutsideBound) {
+							t.Errorf("got %v, want a read outside its bound", err)
 						}
 					})
 				})
 			}
-			t.Run("no gate", func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					if err := earlyEvent(t, delay, nil); !errors.Is(err, errOutsideBound) {
-						t.Errorf("got %v, want a read outside its bound", err)
-					}
-				})
-			})
 		})
 	}
 }
@@ -86,7 +89,11 @@ func (s *lateSource) Load(_ context.Context, reqs []proxy.Request, results []pro
 			s.rows[key] = l.v
 			delete(s.late, key)
 		}
-		results[i] = proxy.Result{Row: value(s.rows[key]), Position: proxy.Position{Commit: s.pos}, Primary: proxy.Identity{System: 1}}
+		var r row.Row
+		if v, ok := s.rows[key]; ok {
+			r = value(v)
+		}
+		results[i] = proxy.Result{Row: r, Position: proxy.Position{Commit: s.pos}, Primary: proxy.Identity{System: 1}}
 	}
 }
 
@@ -125,14 +132,20 @@ func (s *stream) apply(record []byte) {
 }
 
 // earlyEvent runs readers on two keys and a stream for twelve seconds. One key
-// changes early, the other changes all the time and at once.
-func earlyEvent(t *testing.T, delay time.Duration, g *gate.Gate[[]byte]) error {
+// changes early, or comes to be by an insert, the other changes all the time
+// and at once.
+func earlyEvent(t *testing.T, op event.Op, delay time.Duration, g *gate.Gate[[]byte]) error {
 	const bound, tick = time.Second, time.Millisecond
 	catalog, err := proxy.NewCatalog(mapping("users", "users"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := &lateSource{rows: map[string]string{"users:1": "old", "users:2": "0"}, late: map[string]lateRow{}, shown: map[uint64]time.Time{}}
+	before := "<none>"
+	source := &lateSource{rows: map[string]string{"users:2": "0"}, late: map[string]lateRow{}, shown: map[uint64]time.Time{}}
+	if op == event.Update {
+		before = "old"
+		source.rows["users:1"] = before
+	}
 	watermark := cdc.NewWatermark()
 	c, err := build(catalog, source, watermark, bubbleClock{}, Options{UseCases: []UseCase{{Bound: bound}}}, stampBits, mapMemory)
 	if err != nil {
@@ -169,7 +182,11 @@ func earlyEvent(t *testing.T, delay time.Duration, g *gate.Gate[[]byte]) error {
 		if i == 330 {
 			tx := source.commit("users:1", "new", delay)
 			early, visible = now, now.Add(delay)
-			s.write(t, tx, proxy.Position{Commit: tx}, change("1"), nil)
+			ch := change("1")
+			if ch.Op = op; op == event.Insert {
+				ch.Before = nil
+			}
+			s.write(t, tx, proxy.Position{Commit: tx}, ch, nil)
 		}
 		if g != nil {
 			for record := range g.Release(source.visible) {
@@ -178,7 +195,7 @@ func earlyEvent(t *testing.T, delay time.Duration, g *gate.Gate[[]byte]) error {
 		}
 		if i%7 == 0 || i > 330 && i < 340 {
 			res := ask(t, c, catalog, "users:1")
-			old := text(res.Row) == "old"
+			old := text(res.Row) == before
 			if old && !visible.IsZero() && now.Add(-bound).After(visible) {
 				return errOutsideBound
 			}
