@@ -108,7 +108,12 @@ func (n *Node) assemble() (err error) {
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
 	commands := command.New(n.catalog, n.cache, inspector{n}, commandOptions(c))
-	n.server = server.New(commands, n.log, n.registry, serverOptions(c))
+	o := serverOptions(c)
+	if o.MaxConnections < c.Node.MaxClients {
+		n.log.Warn("the limit on open files allows fewer clients than node.max_clients: raise it (ulimit -n), or lower the setting",
+			"max_clients", c.Node.MaxClients, "allowed", o.MaxConnections)
+	}
+	n.server = server.New(commands, n.log, n.registry, o)
 	n.register()
 	return nil
 }

@@ -76,7 +76,7 @@ func commandOptions(c *config.Config) command.Options {
 
 func serverOptions(c *config.Config) server.Options {
 	return server.Options{
-		MaxConnections: c.Node.MaxClients,
+		MaxConnections: maxClients(c, descriptors()),
 		IdleTimeout:    time.Duration(c.Node.IdleTimeout),
 		WriteTimeout:   time.Duration(c.Node.WriteTimeout),
 		DrainTimeout:   time.Duration(c.Node.DrainTimeout),

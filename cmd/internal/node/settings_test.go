@@ -85,3 +85,13 @@ func TestTheCollectorsLimitLeavesAGivenOneAlone(t *testing.T) {
 		t.Errorf("a limit of %d was changed to %d", set, got)
 	}
 }
+
+func TestClientsLeaveDescriptors(t *testing.T) {
+	c := config.Default()
+	c.Node.MaxClients, c.Source.SQLite.Readers = 1000, 4
+	for descriptors, want := range map[uint64]int{math.MaxUint64: 1000, 1 << 20: 1000, 1082: 1000, 1081: 999, 256: 174, 83: 1, 82: 1, 0: 1} {
+		if got := maxClients(c, descriptors); got != want {
+			t.Errorf("%d descriptors: %d clients, want %d", descriptors, got, want)
+		}
+	}
+}
