@@ -4,3 +4,5 @@ package cache
 
 // withSteps lets nobody move between two lines of the product in this build.
 func withSteps(*model) {}
+
+func withoutSteps() {}

@@ -15,3 +15,6 @@ func withSteps(w *model) {
 		}
 	})
 }
+
+// withoutSteps lets nobody move any more, so that later tests are alone.
+func withoutSteps() { hook.Step(nil) }

@@ -261,6 +261,7 @@ func modelBatch(t testing.TB, seed uint64, runs int) (modelStats, *violation, ui
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer withoutSteps()
 	var sum modelStats
 	bits := uint(seed/64%2) * 6 // all keys in one stamp slot, or hardly
 	node := newModelNode(catalog, bits)

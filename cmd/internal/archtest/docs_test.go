@@ -10,11 +10,6 @@ import (
 // A file that is longer wants to be two.
 const maxLines = 500
 
-// long are the files that may be longer all the same.
-var long = map[string]string{
-	"cache/model_test.go": "one model of one state machine, every step of it beside the rule that it holds",
-}
-
 func tree(t *testing.T) []*file {
 	t.Helper()
 	dir, err := root()
@@ -49,11 +44,8 @@ func TestEveryPackageHasAManual(t *testing.T) {
 
 func TestFilesAreShort(t *testing.T) {
 	for _, f := range tree(t) {
-		switch why, exempt := long[f.path]; {
-		case f.lines > maxLines && !exempt:
+		if f.lines > maxLines {
 			t.Errorf("%s has %d lines; split it", f.path, f.lines)
-		case f.lines <= maxLines && exempt:
-			t.Errorf("%s is short enough; it needs no exemption (%s)", f.path, why)
 		}
 	}
 }
