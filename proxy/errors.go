@@ -29,3 +29,14 @@ func (e *BadKeyError) Error() string { return "bad key: " + e.Reason }
 type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return e.Reason }
+
+// UnavailableError is an ErrUnavailable for a reason that the source can give,
+// in words that a client may see.
+type UnavailableError struct {
+	Reason string
+	Err    error // what happened, for logs
+}
+
+func (e *UnavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.Err.Error() }
+
+func (e *UnavailableError) Unwrap() []error { return []error{ErrUnavailable, e.Err} }

@@ -129,6 +129,7 @@ func TestWords(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("load: %w", proxy.ErrUnavailable), "-UNAVAILABLE the source did not answer in time, and nothing within the bound is at hand\r\n"},
+		{fmt.Errorf("set: %w", &proxy.UnavailableError{Reason: "database or disk is full", Err: errors.New("/var/x.db (13)")}), "-UNAVAILABLE the source cannot answer: database or disk is full\r\n"},
 		{proxy.ErrNotPrimary, "-UNAVAILABLE the source was not answered by its current primary\r\n"},
 		{proxy.ErrUnknownOutcome, "-UNKNOWN the source was lost while the write committed: it may have happened or not\r\n"},
 		{proxy.ErrReadOnly, "-ERR use case is read-only\r\n"},

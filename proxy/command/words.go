@@ -42,6 +42,7 @@ func words(err error) string {
 	var own refusal
 	var badKey *proxy.BadKeyError
 	var rejected *proxy.RejectedError
+	var unavailable *proxy.UnavailableError
 	switch {
 	case errors.As(err, &own):
 		return string(own)
@@ -55,6 +56,8 @@ func words(err error) string {
 		return "ERR use case is read-only"
 	case errors.Is(err, proxy.ErrUnknownOutcome):
 		return "UNKNOWN the source was lost while the write committed: it may have happened or not"
+	case errors.As(err, &unavailable):
+		return "UNAVAILABLE the source cannot answer: " + unavailable.Reason
 	case errors.Is(err, proxy.ErrUnavailable):
 		return "UNAVAILABLE the source did not answer in time, and nothing within the bound is at hand"
 	case errors.Is(err, proxy.ErrNotPrimary):

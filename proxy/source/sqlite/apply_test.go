@@ -174,6 +174,10 @@ func TestFull(t *testing.T) {
 	if err := results[1].Err; !errors.Is(err, proxy.ErrUnavailable) || !strings.Contains(err.Error(), "full") {
 		t.Errorf("large write: %v", err)
 	}
+	var told *proxy.UnavailableError // without where the file lies
+	if !errors.As(results[1].Err, &told) || told.Reason != "database or disk is full" {
+		t.Errorf("large write: a client is told %+v", told)
+	}
 	var n int
 	if err := client.QueryRow(`SELECT count(*) FROM blobs WHERE v IN (CAST('fits' AS BLOB), CAST('after' AS BLOB))`).Scan(&n); err != nil || n != 2 {
 		t.Errorf("%d rows, %v", n, err)

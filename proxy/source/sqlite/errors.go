@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	driver "modernc.org/sqlite"
@@ -14,6 +15,7 @@ import (
 // SQLite's documentation).
 const (
 	codeError      = 1
+	codeInterrupt  = 9
 	codeIOErr      = 10
 	codeTooBig     = 18
 	codeConstraint = 19
@@ -45,7 +47,29 @@ func unavailable(path string, err error) error {
 	if errors.Is(err, proxy.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%w: %s: %w", proxy.ErrUnavailable, path, err)
+	located := fmt.Errorf("%s: %w", path, err)
+	if why := reason(err); why != "" {
+		return &proxy.UnavailableError{Reason: why, Err: located}
+	}
+	return fmt.Errorf("%w: %w", proxy.ErrUnavailable, located)
+}
+
+// reason returns what SQLite or the catalog says is in the way, without where
+// the file lies; "" if it is only that time was up.
+func reason(err error) string {
+	var unfit *UnfitError
+	var own *driver.Error
+	switch {
+	case errors.As(err, &unfit):
+		return unfit.Reason
+	case errors.Is(err, ErrNotInstalled):
+		return ErrNotInstalled.Error()
+	case errors.Is(err, fs.ErrNotExist):
+		return "the database file is not there"
+	case errors.As(err, &own) && own.Code()&0xff != codeInterrupt:
+		return wording(own)
+	}
+	return ""
 }
 
 // rejection returns the refusal that err is, or nil if it says nothing about
