@@ -184,7 +184,7 @@ func TestAThousandClientsOfANewKey(t *testing.T) {
 // Reported of the store: what was just set is not found, or is the value
 // before. New keys, then the same again, each read right behind its write.
 func TestReadsBehindTheirWrites(t *testing.T) {
-	const keys, depth = 1_000, 100
+	const keys, depth = 400, 100
 	s := newStack(t, everyMapping()...)
 	_, c := s.start()
 	for round := range 2 {
@@ -213,8 +213,9 @@ func TestReadsBehindTheirWrites(t *testing.T) {
 // Reported of the store: what uses it while it is closed makes the process
 // crash. A node is told to end under load, many times over.
 func TestEndsUnderLoad(t *testing.T) {
-	const rounds, clients = 100, 4
+	const rounds, clients = 25, 4                                   // a hundred take the race detector a minute
 	s := newStack(t, mapped("users", "users", 10*time.Millisecond)) // so that most reads are fills or refreshes
+	s.config.Memory.Budget = 32 << 20                               // less to make each time
 	s.start()
 	for range rounds {
 		n, err := node.Open(t.Context(), s.config, s.log())
