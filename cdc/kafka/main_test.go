@@ -194,7 +194,12 @@ func start(t testing.TB, opts Options, h Handler, log *slog.Logger) *Tail {
 
 func producer(t testing.TB, opts Options) *Producer {
 	t.Helper()
-	p, err := NewProducer(opts)
+	return producerThatLogs(t, opts, quiet())
+}
+
+func producerThatLogs(t testing.TB, opts Options, log *slog.Logger) *Producer {
+	t.Helper()
+	p, err := NewProducer(opts, log)
 	if err != nil {
 		t.Fatal(err)
 	}

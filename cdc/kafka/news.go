@@ -73,16 +73,23 @@ func (n *news) waits(partition int, err error) {
 		return
 	}
 	if errors.Is(err, ErrNoTopic) {
-		n.log.Warn("waiting for the topic", "partition", partition)
+		n.about(partition).Warn("waiting for the topic")
 		return
 	}
-	n.log.Warn("waiting for Kafka", "partition", partition, "error", err)
+	n.about(partition).Warn("waiting for Kafka", "error", err)
 }
 
 func (n *news) appends(partition int) {
 	if n.turn(int32(partition), false) {
-		n.log.Info("Kafka answers again", "partition", partition)
+		n.about(partition).Info("Kafka answers again")
 	}
+}
+
+func (n *news) about(partition int) *slog.Logger {
+	if partition == noPartition {
+		return n.log
+	}
+	return n.log.With("partition", partition)
 }
 
 func (n *news) turn(who int32, failing bool) (changed bool) {

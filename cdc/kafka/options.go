@@ -1,11 +1,11 @@
 package kafka
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -18,91 +18,78 @@ import (
 // Options says where the topic is and how it is followed and written. Zero
 // means the default; Brokers and Topic have none.
 type Options struct {
-	Brokers  []string `yaml:"brokers"`   // host:port of some brokers; the others are found through them
-	Topic    string   `yaml:"topic"`     // one topic per source
-	ClientID string   `yaml:"client_id"` // as brokers log it; default "freshet"
-	TLS      TLS      `yaml:"tls"`
-	SASL     SASL     `yaml:"sasl"`
+	Brokers  []string // host:port of some brokers; the others are found through them
+	Topic    string   // one topic per source
+	ClientID string   // as brokers log it; default "freshet"
+	TLS      TLS
+	SASL     SASL
 
 	// DialTimeout bounds making a connection, TLS and SASL included. Default
 	// 1s: a broker that accepts and never answers costs that much.
-	DialTimeout time.Duration `yaml:"dial_timeout"`
+	DialTimeout time.Duration
 	// AnswerTimeout is how long after a broker should have answered it is
 	// given up: how long silence goes unnoticed. Default 1s.
-	AnswerTimeout time.Duration `yaml:"answer_timeout"`
+	AnswerTimeout time.Duration
 	// MetadataTTL is how old the known leaders may be: how long a moved
 	// leader is not found. Default 500ms.
-	MetadataTTL time.Duration `yaml:"metadata_ttl"`
+	MetadataTTL time.Duration
 
 	// MaxWait is how long a broker may hold a fetch that has nothing to
 	// bring. Records never wait for it. Default 100ms.
-	MaxWait time.Duration `yaml:"max_wait"`
+	MaxWait time.Duration
 	// FetchMaxBytes bounds one answer of one broker. Default 16 MiB.
-	FetchMaxBytes int `yaml:"fetch_max_bytes"`
+	FetchMaxBytes int
 	// PartitionMaxBytes bounds one partition's part of an answer. A larger
 	// batch still arrives, alone. Default 1 MiB.
-	PartitionMaxBytes int `yaml:"partition_max_bytes"`
+	PartitionMaxBytes int
 
 	// Compression of produced batches: none, gzip, snappy, lz4, zstd. Default
 	// lz4.
-	Compression string `yaml:"compression"`
+	Compression string
 	// BatchMaxBytes bounds the values of one produced batch before
 	// compression; a single larger value travels alone. It must stay below
 	// the topic's max.message.bytes. Default 512 KiB.
-	BatchMaxBytes int `yaml:"batch_max_bytes"`
+	BatchMaxBytes int
 	// ProduceTimeout is how long one attempt to append may take. Default 5s.
-	ProduceTimeout time.Duration `yaml:"produce_timeout"`
-
-	// Logger is where a Producer says that it waits. Default: nowhere.
-	Logger *slog.Logger `yaml:"-"`
+	ProduceTimeout time.Duration
 
 	// Replication of a topic that is created. Default: the brokers' own.
-	Replication int `yaml:"replication"`
+	Replication int
 	// Retention of a topic that is created. It needs to outlast the longest
 	// stall of a node; a new node starts at the end. Default 24h.
-	Retention time.Duration `yaml:"retention"`
+	Retention time.Duration
 }
 
 // TLS says how brokers are spoken to in private.
 type TLS struct {
-	Enabled    bool   `yaml:"enabled"`     // the settings below imply it
-	CA         string `yaml:"ca"`          // file with the authorities to trust; default: the system's
-	Cert       string `yaml:"cert"`        // file with the certificate shown to brokers, with Key
-	Key        string `yaml:"key"`         // file with its private key
-	ServerName string `yaml:"server_name"` // name expected in a broker's certificate; default: its host
-	Insecure   bool   `yaml:"insecure"`    // accept any certificate: for trials only
+	Enabled    bool   // the settings below imply it
+	CA         string // file with the authorities to trust; default: the system's
+	Cert       string // file with the certificate shown to brokers, with Key
+	Key        string // file with its private key
+	ServerName string // name expected in a broker's certificate; default: its host
 }
 
 // SASL says who this is. The zero SASL is nobody.
 type SASL struct {
-	Mechanism string `yaml:"mechanism"` // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
-	User      string `yaml:"user"`
-	Password  string `yaml:"password"`
+	Mechanism string // PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512
+	User      string
+	Password  string
 }
 
 func (o Options) withDefaults() Options {
-	def(&o.ClientID, "freshet")
-	def(&o.DialTimeout, time.Second)
-	def(&o.AnswerTimeout, time.Second)
-	def(&o.MetadataTTL, 500*time.Millisecond)
-	def(&o.MaxWait, 100*time.Millisecond)
-	def(&o.FetchMaxBytes, 16<<20)
-	def(&o.PartitionMaxBytes, 1<<20)
-	def(&o.Compression, "lz4")
-	def(&o.BatchMaxBytes, 512<<10)
-	def(&o.ProduceTimeout, 5*time.Second)
-	def(&o.Replication, -1)
-	def(&o.Retention, 24*time.Hour)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.ClientID = cmp.Or(o.ClientID, "freshet")
+	o.DialTimeout = cmp.Or(o.DialTimeout, time.Second)
+	o.AnswerTimeout = cmp.Or(o.AnswerTimeout, time.Second)
+	o.MetadataTTL = cmp.Or(o.MetadataTTL, 500*time.Millisecond)
+	o.MaxWait = cmp.Or(o.MaxWait, 100*time.Millisecond)
+	o.FetchMaxBytes = cmp.Or(o.FetchMaxBytes, 16<<20)
+	o.PartitionMaxBytes = cmp.Or(o.PartitionMaxBytes, 1<<20)
+	o.Compression = cmp.Or(o.Compression, "lz4")
+	o.BatchMaxBytes = cmp.Or(o.BatchMaxBytes, 512<<10)
+	o.ProduceTimeout = cmp.Or(o.ProduceTimeout, 5*time.Second)
+	o.Replication = cmp.Or(o.Replication, -1)
+	o.Retention = cmp.Or(o.Retention, 24*time.Hour)
 	return o
-}
-
-func def[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // check reports what no default can mend.
@@ -138,24 +125,23 @@ func (t TLS) config() (*tls.Config, error) {
 		return nil, nil
 	}
 	c := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         t.ServerName,
-		InsecureSkipVerify: t.Insecure,
+		MinVersion: tls.VersionTLS12,
+		ServerName: t.ServerName,
 	}
 	if t.CA != "" {
 		pem, err := os.ReadFile(t.CA)
 		if err != nil {
-			return nil, fmt.Errorf("kafka: tls.ca: %w", err)
+			return nil, fmt.Errorf("kafka: tls.ca_file: %w; name a PEM file that can be read", err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("kafka: tls.ca: no certificate in %q", t.CA)
+			return nil, fmt.Errorf("kafka: tls.ca_file: no certificate in %s; name a PEM file with some", t.CA)
 		}
 	}
 	if t.Cert != "" || t.Key != "" {
 		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, fmt.Errorf("kafka: tls.cert and tls.key: %w", err)
+			return nil, fmt.Errorf("kafka: tls.cert_file and tls.key_file: %w; name the PEM files of one certificate", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

@@ -31,7 +31,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	} {
 		opts := options([]string{"127.0.0.1:1"})
 		change(&opts)
-		if _, err := NewProducer(opts); err == nil {
+		if _, err := NewProducer(opts, quiet()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

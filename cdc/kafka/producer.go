@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"log/slog"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/compress"
@@ -22,8 +23,9 @@ type Producer struct {
 	news        news
 }
 
-// NewProducer reads the certificates that opts names, and nothing else.
-func NewProducer(opts Options) (*Producer, error) {
+// NewProducer reads the certificates that opts names, and nothing else. The log
+// is told when an append has to wait, and when it need not any longer.
+func NewProducer(opts Options, log *slog.Logger) (*Producer, error) {
 	c, err := newClient(opts)
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func NewProducer(opts Options) (*Producer, error) {
 		return nil, err
 	}
 	p := &Producer{client: c, compression: compression}
-	p.news.log = c.opts.Logger.With("topic", c.opts.Topic)
+	p.news.log = log.With("topic", c.opts.Topic)
 	return p, nil
 }
 

@@ -73,8 +73,7 @@ func TestAppendTriesAgain(t *testing.T) {
 	var logged buffer
 	opts := options(c.ListenAddrs())
 	opts.BatchMaxBytes = 1
-	opts.Logger = logger(&logged)
-	p := producer(t, opts)
+	p := producerThatLogs(t, opts, logger(&logged))
 	e := newEar()
 	start(t, opts, e, quiet())
 	e.untilAttached(t)

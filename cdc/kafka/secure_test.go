@@ -92,7 +92,6 @@ func TestTLS(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(1, topic), kfake.TLS(&tls.Config{Certificates: []tls.Certificate{server}}))
 	opts := options(c.ListenAddrs())
 	t.Run("trusted", func(t *testing.T) { opts.TLS = TLS{CA: ca}; reaches(t, opts) })
-	t.Run("insecure", func(t *testing.T) { opts.TLS = TLS{Insecure: true}; reaches(t, opts) })
 	t.Run("unknown authority", func(t *testing.T) { opts.TLS = TLS{Enabled: true}; isKeptOut(t, opts, "certificate") })
 	t.Run("another name", func(t *testing.T) {
 		opts.TLS = TLS{CA: ca, ServerName: "kafka.example"}

@@ -77,3 +77,17 @@ func TestServeAndRelay(t *testing.T) {
 	}
 	becomes(t, c, patience, "Rome", "HGET", "u:1", "city")
 }
+
+// A relay without Kafka says so.
+func TestRelaySaysThatKafkaIsAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "shop.db")
+	if err := node.Sample(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	file := configuration(t,
+		`relay: {admin: "127.0.0.1:0"}`,
+		`source: {sqlite: {path: `+path+`}}`,
+		`stream: {kafka: {brokers: ["127.0.0.1:1"], topic: shop}}`, // a port that nothing listens on
+		`use_cases: [{name: u, table: users}]`)
+	launch(t, []string{"relay", "--config", file}, `msg="waiting for Kafka" topic=shop error=`)
+}

@@ -56,7 +56,7 @@ func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay
 	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	producer, err := kafka.NewProducer(kafkaOptions(c))
+	producer, err := kafka.NewProducer(kafkaOptions(c), log)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
