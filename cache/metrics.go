@@ -104,13 +104,14 @@ func (c *Cache) Collect(ch chan<- prometheus.Metric) {
 }
 
 // storesByName names each store once: the two that are shared, and those of
-// use cases with memory of their own.
+// use cases with memory of their own, told apart by a prefix that no use case
+// can be named with.
 func (c *Cache) storesByName() map[string]entries {
 	named := map[string]entries{"absences": c.absences}
 	for i := range c.cases {
 		name := "shared"
 		if c.cases[i].MaxBytes > 0 {
-			name = c.metrics.names[i]
+			name = "use_case:" + c.metrics.names[i]
 		}
 		named[name] = c.cases[i].rows
 	}

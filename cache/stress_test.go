@@ -247,7 +247,7 @@ func TestMaxBytesOfAUseCase(t *testing.T) {
 		if used > bound {
 			t.Errorf("%s uses %d bytes of %d", name, used, bound)
 		}
-		if name == "logs" && (bound > own || used < own/2) {
+		if name == "use_case:logs" && (bound > own || used < own/2) {
 			t.Errorf("logs use %d bytes of %d, they have %d", used, bound, own)
 		}
 	}
