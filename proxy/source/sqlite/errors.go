@@ -15,11 +15,14 @@ import (
 // SQLite's documentation).
 const (
 	codeError      = 1
+	codeReadOnly   = 8
 	codeInterrupt  = 9
 	codeIOErr      = 10
+	codeCantOpen   = 14
 	codeTooBig     = 18
 	codeConstraint = 19
 	codeMismatch   = 20
+	codeNotADB     = 26
 )
 
 // UnfitError says why a table, as it is, cannot be what a use case asks for,
@@ -89,9 +92,9 @@ func rejection(err error) *proxy.RejectedError {
 }
 
 // wording strips what the driver puts around SQLite's own message: a text of
-// the code before it, and the code behind it.
+// the code before it, and the code behind it, whose name may follow.
 func wording(err error) string {
-	text := err.Error()
+	text := strings.TrimSuffix(err.Error(), " (SQLITE_BUSY)")
 	if i := strings.LastIndex(text, " ("); i > 0 {
 		text = text[:i]
 	}
