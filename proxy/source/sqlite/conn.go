@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"strings"
@@ -45,14 +47,27 @@ func dial(ctx context.Context, path string, busy time.Duration, mode string) (*C
 	c := &Conn{path: path, db: db, stmts: map[string]*sql.Stmt{}}
 	if err := c.attach(ctx, mode); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("open %s: %w", path, err)
+		return nil, fmt.Errorf("open %s: %w%s", path, err, mend(err))
 	}
 	return c, nil
 }
 
+// mend says what lets a file be opened that could not be.
+func mend(err error) string {
+	switch code := Code(err); {
+	case errors.Is(err, fs.ErrNotExist):
+		return ": create the database, or correct its path"
+	case code == codeReadOnly, code == codeCantOpen, errors.Is(err, fs.ErrPermission):
+		return ": name a database file that this user may read and write, in a folder of which that is true too"
+	case code == codeNotADB:
+		return ": name a SQLite database"
+	}
+	return ""
+}
+
 func (c *Conn) attach(ctx context.Context, mode string) (err error) {
 	if c.info, err = os.Stat(c.path); err != nil && mode != "rwc" {
-		return err
+		return errors.Unwrap(err) // the path stands in front of it already
 	}
 	if c.conn, err = c.db.Conn(ctx); err != nil {
 		return err
