@@ -139,7 +139,7 @@ func DefaultUseCase(name string) UseCase {
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; name a configuration that can be read", err)
 	}
 	return Parse(path, data, os.LookupEnv)
 }

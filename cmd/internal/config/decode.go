@@ -198,7 +198,7 @@ func setDefaults(v reflect.Value) {
 func scalarName(v reflect.Value) (string, bool) {
 	switch v.Interface().(type) {
 	case string:
-		return "a text", true
+		return `a text (in quotes, if ":" or "[" is in it)`, true
 	case int:
 		return "a whole number", true
 	case bool:
