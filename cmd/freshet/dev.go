@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,38 +23,37 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.StringVar(&o.Kafka, "kafka", "127.0.0.1:6492", "address of the Kafka broker in this process")
 	f.StringVar(&o.Dir, "dir", "", "folder of the database and the broker's log, kept and found again; none: a temporary one, removed at the end")
 	f.IntVar(&o.Nodes, "nodes", 1, "how many nodes follow the stream, 1 to 12")
-	level := f.String("log-level", "warn", "the least level that is logged: debug, info, warn, error")
+	var level slog.Level
+	f.TextVar(&level, "log-level", slog.LevelWarn, "the least level that is logged: debug, info, warn, error")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
 	if o.Nodes < 1 || o.Nodes > 12 {
 		return &usageError{"dev: --nodes is from 1 to 12"}
 	}
-	c := config.Default()
-	c.Node.LogLevel = *level
-	d, err := node.OpenDev(ctx, o, logger(c, stderr))
+	d, err := node.OpenDev(ctx, o, logger(level, stderr))
 	if err != nil {
 		return err
 	}
 	defer remember(d.Database(), stderr)()
-	node.LimitMemory(int64(o.Nodes) * int64(c.Memory.Budget))
+	node.LimitMemory(int64(o.Nodes) * int64(config.Default().Memory.Budget))
 	ctx, end := context.WithCancel(ctx)
 	var greeting sync.WaitGroup
 	defer greeting.Wait()
 	defer end() // first: Run may have ended by itself, and the greeting may still wait
 	greeting.Go(func() {
 		if d.Ready(ctx) == nil {
-			greet(d, stdout)
+			greet(d.Addresses(), stdout)
 		}
 	})
 	return d.Run(ctx)
 }
 
 // greet prints what to try.
-func greet(d *node.Dev, w io.Writer) {
-	host, port, _ := strings.Cut(d.Addresses()[0], ":")
+func greet(addresses []string, w io.Writer) {
+	host, port, _ := net.SplitHostPort(addresses[0]) // of a listener, so it is one
 	cli := fmt.Sprintf("redis-cli -h %s -p %s", host, port)
-	fmt.Fprintf(w, "Freshet answers at %s. Try:\n", strings.Join(d.Addresses(), ", "))
+	fmt.Fprintf(w, "Freshet answers at %s. Try:\n", strings.Join(addresses, ", "))
 	fmt.Fprintf(w, "  %s GET users:42\n", cli)
 	fmt.Fprintf(w, "  freshet dev sql \"UPDATE users SET credit = credit + 1 WHERE id = 42\"\n")
 	fmt.Fprintf(w, "  %s FRESHET.GET users:42 PROOF\n", cli)

@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "freshet: %s\nRun \"freshet help\" to see what there is.\n", usage.reason)
+		fmt.Fprintf(stderr, "freshet: %s\nRun \"freshet help\" to see how it is called.\n", usage.reason)
 		return 2
 	}
 	fmt.Fprintf(stderr, "freshet: %v\n", err)
@@ -113,8 +113,11 @@ func parse(f *flag.FlagSet, args []string, positional int) error {
 		}
 		return &usageError{f.Name() + ": " + err.Error()}
 	}
-	if f.NArg() != positional {
-		return &usageError{fmt.Sprintf("%s: %d arguments beside flags, want %d", f.Name(), f.NArg(), positional)}
+	switch {
+	case f.NArg() > positional:
+		return &usageError{fmt.Sprintf("%s: there is no place for %q", f.Name(), f.Arg(positional))}
+	case f.NArg() < positional:
+		return &usageError{f.Name() + ": an argument is missing"}
 	}
 	return nil
 }

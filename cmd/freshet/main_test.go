@@ -36,6 +36,7 @@ func TestWrongCallsExitWith2(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"nothing"}, {"serve"}, {"serve", "--config"}, {"serve", "--nonsense"}, {"relay", "extra"},
 		{"dev", "--nodes", "0"}, {"dev", "--nodes", "x"}, {"dev", "sql"}, {"dev", "sql", "a", "b"}, {"version", "1"},
+		{"serve", "f.yaml"}, {"dev", "--log-level", "loud"},
 	} {
 		code, _, stderr := called(t, args...)
 		if code != 2 || !strings.Contains(stderr, "freshet help") {
@@ -77,6 +78,8 @@ func configuration(t *testing.T, lines ...string) string {
 
 func TestErrorsExitWith1AndNameTheMend(t *testing.T) {
 	absent := configuration(t, "source: {sqlite: {path: absent.db}}", "use_cases: [{name: u, table: t}]")
+	text := configuration(t, "source: {sqlite: {path: freshet.yaml}}", "use_cases: [{name: u, table: t}]")
+	folder := configuration(t, "source: {sqlite: {path: .}}", "use_cases: [{name: u, table: t}]")
 	unknown := configuration(t, "sauce: 1")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -88,9 +91,12 @@ func TestErrorsExitWith1AndNameTheMend(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no configuration":     {[]string{"serve", "--config", "absent.yaml"}, "absent.yaml"},
+		"no configuration":     {[]string{"serve", "--config", "absent.yaml"}, "absent.yaml: no such file or directory; name a configuration"},
 		"unknown setting":      {[]string{"serve", "--config", unknown, "--check"}, `:1: unknown setting "sauce"`},
-		"no database":          {[]string{"serve", "--config", absent, "--check"}, "absent.db"},
+		"no database":          {[]string{"serve", "--config", absent, "--check"}, "absent.db: no such file or directory: create the database, or correct its path"},
+		"no SQLite":            {[]string{"serve", "--config", text, "--check"}, "file is not a database (26): name a SQLite database"},
+		"a folder":             {[]string{"serve", "--config", folder, "--check"}, "name a database file"},
+		"no address":           {[]string{"dev", "--listen", "nowhere", "--admin", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, "give an address of this machine as HOST:PORT with node.listen, or --listen"},
 		"no database, relay":   {[]string{"relay", "--config", absent, "--check"}, "absent.db"},
 		"listen port taken":    {[]string{"dev", "--listen", port, "--admin", "127.0.0.1:0", "--kafka", "127.0.0.1:0"}, "choose another address with node.listen, or --listen"},
 		"admin port taken":     {[]string{"dev", "--listen", "127.0.0.1:0", "--admin", port, "--kafka", "127.0.0.1:0"}, "choose another address with node.admin, or --admin"},
@@ -116,6 +122,18 @@ func TestChecksAGoodConfiguration(t *testing.T) {
 	bad := configuration(t, "source: {sqlite: {path: "+filepath.Join(dir, "shop.db")+"}}", "use_cases: [{name: u, table: users, key: [name]}]")
 	if code, _, stderr := called(t, "serve", "--config", bad, "--check"); code != 1 || !strings.Contains(stderr, "unique") {
 		t.Errorf("a key that is not unique: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestGreetsWithAnAddressThatRedisCliTakes(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:6400": "redis-cli -h 127.0.0.1 -p 6400 GET",
+		"[::]:6400":      "redis-cli -h :: -p 6400 GET",
+	} {
+		var out strings.Builder
+		if greet([]string{address}, &out); !strings.Contains(out.String(), want) {
+			t.Errorf("without %q:\n%s", want, &out)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if check {
 		return checked(node.Check(ctx, c), stdout)
 	}
-	n, err := node.Open(ctx, c, logger(c, stderr))
+	n, err := node.Open(ctx, c, logger(level(c), stderr))
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func relay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if check {
 		return checked(node.CheckRelay(ctx, c), stdout)
 	}
-	r, err := node.OpenRelay(ctx, c, logger(c, stderr))
+	r, err := node.OpenRelay(ctx, c, logger(level(c), stderr))
 	if err != nil {
 		return err
 	}
@@ -64,11 +64,12 @@ func configured(name string, args []string, stdout io.Writer) (c *config.Config,
 	return c, check, err
 }
 
-// logger writes to stderr what is at least as grave as the configuration says.
-func logger(c *config.Config, stderr io.Writer) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Node.LogLevel)); err != nil {
-		level = slog.LevelInfo // Validate lets only known names through
-	}
+// level is the least that the configuration has logged.
+func level(c *config.Config) (l slog.Level) {
+	_ = l.UnmarshalText([]byte(c.Node.LogLevel)) // Validate lets only known names through
+	return l
+}
+
+func logger(level slog.Level, stderr io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 }

@@ -8,17 +8,15 @@ import (
 	"runtime/debug"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/cmd/internal/node"
 )
 
 func version(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if err := parse(flags("version", "", stdout), args, 0); err != nil {
 		return err
 	}
-	number, revision, modified := "devel", "unknown", ""
+	revision, modified := "unknown", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" && v != "(devel)" {
-			number = v
-		}
 		for _, s := range info.Settings {
 			switch {
 			case s.Key == "vcs.revision":
@@ -29,7 +27,7 @@ func version(_ context.Context, args []string, stdout, _ io.Writer) error {
 		}
 	}
 	_, err := fmt.Fprintf(stdout, "freshet %s (revision %s%s, %s %s/%s)\n",
-		number, revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		node.Version(), revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }
 

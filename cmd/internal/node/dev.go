@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -75,12 +74,7 @@ func (d *Dev) open(ctx context.Context, o DevOptions) (err error) {
 	}
 	for i := range o.Nodes {
 		own := *c
-		if own.Node.Listen, err = nth(o.Listen, i); err != nil {
-			return err
-		}
-		if own.Node.Admin, err = nth(o.Admin, i); err != nil {
-			return err
-		}
+		own.Node.Listen, own.Node.Admin = nth(o.Listen, i), nth(o.Admin, i)
 		n, err := Open(ctx, &own, d.log.With("node", i))
 		if err != nil {
 			return err
@@ -104,19 +98,14 @@ func (d *Dev) openDir() (err error) {
 }
 
 // nth returns the address i ports further; with port 0 the system chooses each.
-func nth(address string, i int) (string, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", err
-	}
+// What is no address stays as it is: to listen there will say so.
+func nth(address string, i int) string {
+	host, port, _ := net.SplitHostPort(address)
 	n, err := strconv.Atoi(port)
-	if err != nil {
-		return "", fmt.Errorf("%s: the port is no number", address)
+	if err != nil || n == 0 {
+		return address
 	}
-	if n != 0 {
-		n += i
-	}
-	return net.JoinHostPort(host, strconv.Itoa(n)), nil
+	return net.JoinHostPort(host, strconv.Itoa(n+i))
 }
 
 // Database is the path of the database file.

@@ -140,7 +140,10 @@ func listen(address, setting string) (net.Listener, error) {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is taken by another process: end it, or choose another address with %s", address, setting)
 	}
-	return l, err
+	if err != nil {
+		return nil, fmt.Errorf("%w: give an address of this machine as HOST:PORT with %s", err, setting)
+	}
+	return l, nil
 }
 
 // Address is where Redis clients are served.
