@@ -41,11 +41,16 @@ func newStressed(t testing.TB, source proxy.Source, bytes int64) (*Cache, *proxy
 	if err != nil {
 		t.Fatal(err)
 	}
+	keep(t, c)
+	return c, catalog, clock
+}
+
+// keep runs a cache until the test ends.
+func keep(t testing.TB, c *Cache) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = c.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
-	return c, catalog, clock
 }
 
 // Once Change has returned, no read that begins later may answer what the
@@ -223,7 +228,7 @@ func TestMaxBytesOfAUseCase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.closeStores()
+	keep(t, c)
 	load := func(useCase string, keys int) (hits int) {
 		results := make([]proxy.Result, 100)
 		reqs := make([]proxy.Request, 100)
