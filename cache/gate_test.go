@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -153,7 +154,7 @@ func earlyEvent(t *testing.T, op event.Op, delay time.Duration, g *gate.Gate[[]b
 	}
 	s := &stream{
 		id:   event.StreamID{Source: proxy.Identity{System: 1}, Slot: "s", Topic: 1, Partitions: 1},
-		gate: g, applier: cdc.NewApplier(catalog, c, watermark, bubbleClock{}, cdc.Options{}),
+		gate: g, applier: cdc.NewApplier(catalog, c, watermark, bubbleClock{}, slog.New(slog.DiscardHandler)),
 	}
 	s.applier.Lost("start")
 	s.applier.Attached(1)

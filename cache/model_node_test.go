@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/freshet-cache/freshet/cdc"
@@ -26,7 +27,7 @@ func newModelNode(catalog *proxy.Catalog, bits uint) *modelNode {
 	if err != nil {
 		panic(err)
 	}
-	n.applier = cdc.NewApplier(catalog, n.Cache, n.watermark, clock, cdc.Options{})
+	n.applier = cdc.NewApplier(catalog, n.Cache, n.watermark, clock, slog.New(slog.DiscardHandler))
 	return n
 }
 

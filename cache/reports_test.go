@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"strconv"
@@ -392,7 +393,7 @@ func TestChangesSentAgain(t *testing.T) {
 		w.Cache.clock, w.Cache.stream, w.Cache.stamps = bubbleClock{}, watermark, newStamps(stampBits)
 		s := &stream{
 			id:      event.StreamID{Source: proxy.Identity{System: 1}, Slot: "s", Topic: 1, Partitions: 1},
-			applier: cdc.NewApplier(w.catalog, w.Cache, watermark, bubbleClock{}, cdc.Options{}),
+			applier: cdc.NewApplier(w.catalog, w.Cache, watermark, bubbleClock{}, slog.New(slog.DiscardHandler)),
 		}
 		s.applier.Lost("start")
 		s.applier.Attached(1)

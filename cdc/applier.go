@@ -25,13 +25,6 @@ type Clock interface {
 	Bounds() (lo, hi proxy.Time)
 }
 
-// Options are the applier's settings. The zero value of a field means its
-// default.
-type Options struct {
-	// Log gets gaps, lies and events that cannot be decoded. Default: nothing.
-	Log *slog.Logger
-}
-
 // Applier applies one source's change stream to a cache.
 type Applier struct {
 	catalog *proxy.Catalog
@@ -52,20 +45,18 @@ type Applier struct {
 	kept    []Kept
 }
 
-// NewApplier returns an applier that raises wm. It is the only one of wm.
-func NewApplier(catalog *proxy.Catalog, cache Cache, wm *Watermark, clock Clock, opts Options) *Applier {
+// NewApplier returns an applier that raises wm. It is the only one of wm. The
+// log is told of gaps, lies and records that cannot be understood.
+func NewApplier(catalog *proxy.Catalog, cache Cache, wm *Watermark, clock Clock, log *slog.Logger) *Applier {
 	a := &Applier{
 		catalog: catalog,
 		cache:   cache,
 		wm:      wm,
 		clock:   clock,
-		log:     opts.Log,
+		log:     log,
 		metrics: newMetrics(),
 		streams: map[uint64]proxy.Identity{},
 		lost:    "not attached yet",
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.parts.Store(&[]*partition{})
 	wm.void = func() { a.reset(gapPrimary) }

@@ -1,6 +1,7 @@
 package cdc
 
 import (
+	"log/slog"
 	"math"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func running(t testing.TB) (a *Applier, cache *recorder, in func() []byte) {
 	catalog, wm := newCatalog(t), NewWatermark()
 	cache = &recorder{}
-	a = NewApplier(catalog, cache, wm, newClock(sec(100)), Options{})
+	a = NewApplier(catalog, cache, wm, newClock(sec(100)), slog.New(slog.DiscardHandler))
 	a.Attached(1)
 	stream := streamOf(1, "", 1)
 	place := uint64(1)
@@ -48,7 +49,7 @@ func running(t testing.TB) (a *Applier, cache *recorder, in func() []byte) {
 func TestConcurrently(t *testing.T) {
 	const partitions, rounds = 4, 300
 	catalog, cache, wm := newCatalog(t), newNaive(), NewWatermark()
-	a := NewApplier(catalog, cache, wm, newClock(sec(1000)), Options{})
+	a := NewApplier(catalog, cache, wm, newClock(sec(1000)), slog.New(slog.DiscardHandler))
 	a.Attached(partitions)
 	stream := streamOf(1, "", partitions)
 	var all sync.WaitGroup
@@ -142,7 +143,7 @@ func TestWatermarkStaysDownInAGap(t *testing.T) {
 // Another primary is a gap that is over before anyone learns of the primary.
 func TestAnotherPrimaryVoidsFirst(t *testing.T) {
 	catalog, cache, wm := newCatalog(t), &recorder{}, NewWatermark()
-	NewApplier(catalog, cache, wm, newClock(0), Options{})
+	NewApplier(catalog, cache, wm, newClock(0), slog.New(slog.DiscardHandler))
 	for _, c := range []struct {
 		id    proxy.Identity
 		err   error
@@ -176,7 +177,7 @@ func TestFoundTakesNoMemory(t *testing.T) {
 }
 
 func TestKeptIsBounded(t *testing.T) {
-	a := NewApplier(newCatalog(t), &recorder{}, NewWatermark(), newClock(0), Options{})
+	a := NewApplier(newCatalog(t), &recorder{}, NewWatermark(), newClock(0), slog.New(slog.DiscardHandler))
 	a.Attached(1)
 	for i := range 3 * maxKept {
 		a.Record(0, int64(i), nil, []byte(strings.Repeat("x", 2*maxKeptBytes)))

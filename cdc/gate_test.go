@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"testing"
@@ -155,7 +156,7 @@ func gateStory(t testing.TB, relay, node, replaces bool, delay time.Duration) (h
 	const bound = 200 * time.Millisecond
 	catalog, cache, wm := newCatalog(t), newNaive(), NewWatermark()
 	src := &lateSource{shown: map[uint64]proxy.Time{}, history: map[int][]version{}}
-	s := &shipper{source: src, stream: streamOf(1, "late", 1), applier: NewApplier(catalog, cache, wm, bubbleClock{}, Options{})}
+	s := &shipper{source: src, stream: streamOf(1, "late", 1), applier: NewApplier(catalog, cache, wm, bubbleClock{}, slog.New(slog.DiscardHandler))}
 	if relay {
 		s.relay = gate.New[event.Record](gate.Relay, 1<<20)
 	}

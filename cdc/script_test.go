@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -83,7 +84,7 @@ type story struct {
 func runScript(t *testing.T, script string) string {
 	s := &story{t: t, catalog: newCatalog(t), cache: &recorder{}, clock: newClock(proxy.Forever), wm: NewWatermark(),
 		streams: map[string]event.StreamID{}, sent: map[string]proxy.Position{}}
-	s.applier = NewApplier(s.catalog, s.cache, s.wm, s.clock, Options{})
+	s.applier = NewApplier(s.catalog, s.cache, s.wm, s.clock, slog.New(slog.DiscardHandler))
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, ">") {

@@ -3,6 +3,7 @@ package cdc
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -46,7 +47,7 @@ func newTwin(t testing.TB, seed uint64) *twin {
 	for k := range w.history {
 		w.history[k] = []version{{}}
 	}
-	w.applier = NewApplier(w.catalog, w.cache, w.wm, w.clock, Options{})
+	w.applier = NewApplier(w.catalog, w.cache, w.wm, w.clock, slog.New(slog.DiscardHandler))
 	w.applier.Attached(2)
 	w.tick()
 	return w

@@ -159,7 +159,7 @@ func run(t *testing.T, log Log, topic Topic) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	r := New(log, topic, Options{Slot: "s", Logger: slog.New(slog.DiscardHandler)})
+	r := New(log, topic, slog.New(slog.DiscardHandler), Options{Slot: "s"})
 	go func() { done <- r.Run(ctx) }()
 	return func() {
 		t.Helper()

@@ -66,14 +66,12 @@ type Options struct {
 	CheckpointInterval time.Duration // least time between two checkpoints; 0: 100 ms
 	PollInterval       time.Duration // between two looks at a log that showed nothing new; 0: 2 ms
 	AppendTimeout      time.Duration // after which an append counts as failed, and is tried again; 0: 10 s
-	Logger             *slog.Logger  // nil: slog.Default
 }
 
 func (o Options) withDefaults() Options {
 	o.CheckpointInterval = cmp.Or(o.CheckpointInterval, 100*time.Millisecond)
 	o.PollInterval = cmp.Or(o.PollInterval, 2*time.Millisecond)
 	o.AppendTimeout = cmp.Or(o.AppendTimeout, 10*time.Second)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 
@@ -81,6 +79,7 @@ func (o Options) withDefaults() Options {
 type Relay struct {
 	log     Log
 	topic   Topic
+	logger  *slog.Logger
 	opts    Options
 	nonce   uint64
 	metrics *metrics
@@ -88,8 +87,8 @@ type Relay struct {
 }
 
 // New returns a relay that Run sets to work.
-func New(log Log, topic Topic, opts Options) *Relay {
-	return &Relay{log: log, topic: topic, opts: opts.withDefaults(), nonce: draw(), metrics: newMetrics()}
+func New(log Log, topic Topic, logger *slog.Logger, opts Options) *Relay {
+	return &Relay{log: log, topic: topic, logger: logger, opts: opts.withDefaults(), nonce: draw(), metrics: newMetrics()}
 }
 
 // draw returns a random number other than zero.
@@ -120,7 +119,7 @@ func (r *Relay) Run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if errors.Is(err, errNewStream) {
-			r.opts.Logger.Info("the stream begins anew", "reason", err)
+			r.logger.Info("the stream begins anew", "reason", err)
 			continue
 		}
 		r.failed(err)
@@ -136,14 +135,14 @@ func (r *Relay) failed(err error) {
 	r.metrics.errors.Inc()
 	if text := err.Error(); text != r.problem {
 		r.problem = text
-		r.opts.Logger.Warn("the relay waits", "error", err)
+		r.logger.Warn("the relay waits", "error", err)
 	}
 }
 
 func (r *Relay) succeeded() {
 	if r.problem != "" {
 		r.problem = ""
-		r.opts.Logger.Info("the relay goes on")
+		r.logger.Info("the relay goes on")
 	}
 }
 

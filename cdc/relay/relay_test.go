@@ -288,7 +288,7 @@ func TestTopicThatHangs(t *testing.T) {
 		var lines bytes.Buffer
 		log, topic := newMemoryLog(), newMemoryTopic(2)
 		r := New(log, &hangingTopic{memoryTopic: topic, until: time.Now().Add(time.Minute)},
-			Options{Slot: "s", Logger: slog.New(slog.NewTextHandler(&lines, nil))})
+			slog.New(slog.NewTextHandler(&lines, nil)), Options{Slot: "s"})
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(r)
 		log.write("users", "1")

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -14,7 +15,7 @@ func BenchmarkIdlePoll(b *testing.B) {
 	if err := source.Script(b.Context(), path, usersSchema, nil); err != nil {
 		b.Fatal(err)
 	}
-	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}})
+	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}}, slog.New(slog.DiscardHandler))
 	defer log.Close()
 	after := proxy.Position{}
 	for b.Loop() {
@@ -32,7 +33,7 @@ func BenchmarkPoll(b *testing.B) {
 	if err := source.Script(b.Context(), path, usersSchema, nil); err != nil {
 		b.Fatal(err)
 	}
-	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}})
+	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}}, slog.New(slog.DiscardHandler))
 	defer log.Close()
 	if err := log.Install(b.Context()); err != nil {
 		b.Fatal(err)

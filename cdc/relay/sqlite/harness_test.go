@@ -51,7 +51,7 @@ func (f *fixture) reopen() {
 	if f.log != nil {
 		f.log.Close()
 	}
-	f.log = New(Options{Path: f.path, Logger: slog.New(slog.DiscardHandler)}, f.specs)
+	f.log = New(Options{Path: f.path}, f.specs, slog.New(slog.DiscardHandler))
 	f.Cleanup(func() { f.log.Close() })
 	f.after = proxy.Position{}
 }

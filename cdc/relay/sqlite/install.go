@@ -111,7 +111,7 @@ func (l *Log) Renew(ctx context.Context) error {
 // renew begins an incarnation that is later than every one there was of this
 // file. A backup does not know how many those were, so they are times.
 func (l *Log) renew(ctx context.Context) error {
-	l.opts.Logger.Warn("the file is a copy, or older than it was: its history begins anew", "path", l.opts.Path)
+	l.logger.Warn("the file is a copy, or older than it was: its history begins anew", "path", l.opts.Path)
 	_, err := l.conn.Exec(ctx, `UPDATE `+sqlite.StreamTable+` SET file = ?, incarnation = max(incarnation + 1, ?, ?)`,
 		l.conn.File(), int64(l.head.Identity.Timeline)+1, time.Now().UnixMicro())
 	return err
@@ -211,7 +211,7 @@ func (l *Log) repair(ctx context.Context) error {
 			continue
 		}
 		if t.reason != nil {
-			l.opts.Logger.Warn("a table cannot be followed, and its use cases are not served", "table", t.name, "reason", t.reason)
+			l.logger.Warn("a table cannot be followed, and its use cases are not served", "table", t.name, "reason", t.reason)
 		}
 		if err := l.replace(ctx, t, triggers); err != nil {
 			return err

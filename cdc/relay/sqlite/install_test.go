@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -179,7 +180,7 @@ func restoreBackup(t *testing.T, restarted bool) {
 
 func TestSecondRelayStandsBy(t *testing.T) {
 	f := users(t)
-	second := New(Options{Path: f.path}, f.specs)
+	second := New(Options{Path: f.path}, f.specs, slog.New(slog.DiscardHandler))
 	defer second.Close()
 	if _, err := second.Poll(t.Context(), proxy.Position{}); err == nil || !strings.Contains(err.Error(), "stands by") {
 		t.Errorf("got %v", err)
@@ -191,7 +192,7 @@ func TestSecondRelayStandsBy(t *testing.T) {
 }
 
 func TestMissingFile(t *testing.T) {
-	log := New(Options{Path: t.TempDir() + "/none.db"}, nil)
+	log := New(Options{Path: t.TempDir() + "/none.db"}, nil, slog.New(slog.DiscardHandler))
 	defer log.Close()
 	if _, err := log.Poll(t.Context(), proxy.Position{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)

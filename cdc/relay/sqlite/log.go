@@ -23,20 +23,19 @@ type Options struct {
 	BusyTimeout time.Duration // how long to wait for another client's lock before the relay tries again; 0: 250 ms
 	BatchRows   int           // changes a poll returns at most; 0: 1000
 	KeepRows    int           // acknowledged changes that may lie in the outbox; 0: 1000
-	Logger      *slog.Logger  // nil: slog.Default
 }
 
 func (o Options) withDefaults() Options {
 	o.BusyTimeout = cmp.Or(o.BusyTimeout, 250*time.Millisecond)
 	o.BatchRows = cmp.Or(o.BatchRows, 1000)
 	o.KeepRows = cmp.Or(o.KeepRows, 1000)
-	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 
 // Log is the outbox of one file as a relay.Log.
 type Log struct {
 	opts   Options
+	logger *slog.Logger
 	tables []*table // by name
 	lock   *os.File
 
@@ -61,8 +60,8 @@ type poll struct {
 const maxPolls = 1024
 
 // New returns the outbox of the tables that the specs name. It does no I/O.
-func New(opts Options, specs []row.Spec) *Log {
-	l := &Log{opts: opts.withDefaults()}
+func New(opts Options, specs []row.Spec, logger *slog.Logger) *Log {
+	l := &Log{opts: opts.withDefaults(), logger: logger}
 	for _, spec := range specs {
 		l.table(spec.Table).use(spec)
 	}

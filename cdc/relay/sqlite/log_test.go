@@ -225,8 +225,8 @@ func TestRelayed(t *testing.T) {
 	to := newTopic(3)
 	for round := range 3 {
 		ctx, stop := context.WithCancel(t.Context())
-		log := New(Options{Path: f.path, BatchRows: 7, KeepRows: 10, Logger: slog.New(slog.DiscardHandler)}, f.specs)
-		r := relay.New(log, to, relay.Options{Slot: "test", CheckpointInterval: 1, Logger: slog.New(slog.DiscardHandler)})
+		log := New(Options{Path: f.path, BatchRows: 7, KeepRows: 10}, f.specs, slog.New(slog.DiscardHandler))
+		r := relay.New(log, to, slog.New(slog.DiscardHandler), relay.Options{Slot: "test", CheckpointInterval: 1})
 		ended := make(chan error)
 		go func() { ended <- r.Run(ctx) }()
 		for i := range 30 {

@@ -99,7 +99,7 @@ func (n *Node) assemble() (err error) {
 	if n.cache, err = cache.New(n.catalog, n.source, n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
-	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, cdc.Options{Log: n.log})
+	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, n.log)
 	if n.tail, err = kafka.NewTail(kafkaOptions(c), n.applier, n.log); err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}

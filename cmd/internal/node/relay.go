@@ -61,12 +61,11 @@ func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	r := &Relay{config: c, log: log, producer: producer, registry: newRegistry()}
-	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path, Logger: log}, specs(c))
-	r.relay = relay.New(r.outbox, &topic{Producer: producer, partitions: c.Relay.Partitions}, relay.Options{
+	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path}, specs(c), log)
+	r.relay = relay.New(r.outbox, &topic{Producer: producer, partitions: c.Relay.Partitions}, log, relay.Options{
 		Slot:               c.Relay.Slot,
 		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
 		PollInterval:       time.Duration(c.Relay.PollInterval),
-		Logger:             log,
 	})
 	r.registry.MustRegister(r.relay)
 	return r, nil
