@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	"log/slog"
 	"net/url"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
 
 func install(t testing.TB, path string, specs ...row.Spec) {
 	t.Helper()
-	log := sqlite.New(sqlite.Options{Path: path}, specs)
+	log := sqlite.New(sqlite.Options{Path: path}, specs, slog.New(slog.DiscardHandler))
 	if err := log.Install(context.Background()); err != nil {
 		t.Fatal(err)
 	}
