@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,9 +36,6 @@ type Options struct {
 	// AbsenceShare of Bytes is set aside for cached absence, so that reads of
 	// keys that do not exist cannot push out rows. Default 1/16.
 	AbsenceShare float64
-	// FillTimeout is the deadline of one fill, which no caller's own deadline
-	// shortens. Default 5 s.
-	FillTimeout time.Duration
 	// UseCases has one element per use case, by its ID.
 	UseCases []UseCase
 }
@@ -62,16 +60,8 @@ type UseCase struct {
 	MaxBytes int64
 }
 
-// The defaults of Options and UseCase.
-const (
-	DefaultBytes       = 256 << 20
-	DefaultFillTimeout = 5 * time.Second
-	DefaultBound       = 2 * time.Second
-	DefaultTTLMax      = 24 * time.Hour
-	DefaultTimeout     = time.Second
-
-	defaultAbsenceShare = 1.0 / 16
-)
+// DefaultBound is the bound of a use case that states none.
+const DefaultBound = 2 * time.Second
 
 // entries is bounded memory, as package store has it.
 type entries interface {
@@ -85,21 +75,20 @@ type entries interface {
 }
 
 // Cache is the Source that remembers. All its methods may be called
-// concurrently, but not after Close.
+// concurrently, but not once Run has returned.
 type Cache struct {
 	catalog *proxy.Catalog
 	next    proxy.Source
 	stream  Stream
 	clock   Clock
 
-	fillTimeout time.Duration
-	cases       []useCase // by ID
-	stamps      stamps
-	absences    entries
-	stores      []entries // all of them, absences first
-	locks       *fill.Locks[flight]
-	fills       sync.WaitGroup // goroutines that run fills
-	metrics     *metrics
+	cases    []useCase // by ID
+	stamps   stamps
+	absences entries
+	stores   []entries // all of them, absences first
+	locks    *fill.Locks[flight]
+	fills    sync.WaitGroup // goroutines that run fills
+	metrics  *metrics
 }
 
 // useCase is the state of one use case.
@@ -123,14 +112,13 @@ func New(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock, 
 // build is New over any memory and any number of stamp slots.
 func build(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock, opts Options, bits uint, memory memory) (*Cache, error) {
 	c := &Cache{
-		catalog:     catalog,
-		next:        next,
-		stream:      stream,
-		clock:       clock,
-		fillTimeout: withDefault(opts.FillTimeout, DefaultFillTimeout),
-		stamps:      newStamps(bits),
-		locks:       fill.New[flight](),
-		metrics:     newMetrics(catalog),
+		catalog: catalog,
+		next:    next,
+		stream:  stream,
+		clock:   clock,
+		stamps:  newStamps(bits),
+		locks:   fill.New[flight](),
+		metrics: newMetrics(catalog),
 	}
 	if len(opts.UseCases) != len(catalog.All()) {
 		return nil, fmt.Errorf("settings for %d use cases, but there are %d", len(opts.UseCases), len(catalog.All()))
@@ -149,8 +137,8 @@ func build(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock
 type memory func(bytes int64, evicted func(*entry)) (entries, error)
 
 func (c *Cache) makeStores(opts Options, memory memory) error {
-	total := withDefault(opts.Bytes, DefaultBytes)
-	absent := int64(float64(total) * withDefault(opts.AbsenceShare, defaultAbsenceShare))
+	total := cmp.Or(opts.Bytes, 256<<20)
+	absent := int64(float64(total) * cmp.Or(opts.AbsenceShare, 1.0/16))
 	shared := total - absent
 	var err error
 	if c.absences, err = c.makeStore(memory, "cached absence", absent); err != nil {
@@ -203,16 +191,8 @@ func (c *Cache) closeStores() {
 }
 
 func (u UseCase) withDefaults() UseCase {
-	u.Bound = withDefault(u.Bound, DefaultBound)
-	u.TTLMax = withDefault(u.TTLMax, DefaultTTLMax)
-	u.Timeout = withDefault(u.Timeout, DefaultTimeout)
+	u.Bound = cmp.Or(u.Bound, DefaultBound)
+	u.TTLMax = cmp.Or(u.TTLMax, 24*time.Hour)
+	u.Timeout = cmp.Or(u.Timeout, time.Second)
 	return u
-}
-
-func withDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }

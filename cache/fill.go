@@ -34,6 +34,10 @@ var reasonNames = [reasons]string{
 
 func (r reason) String() string { return reasonNames[r] }
 
+// fillTimeout is the deadline of one fill, which no caller's own deadline
+// shortens: those who wait longer than their use case allows have left by then.
+const fillTimeout = 5 * time.Second
+
 var errFillTimeout = fmt.Errorf("%w: no answer in time", proxy.ErrUnavailable)
 
 // flight is one fill of one key, from the moment somebody needs it. stamp,
@@ -94,7 +98,7 @@ func (c *Cache) runAll(fs []*flight) {
 // that waited behind them.
 func (c *Cache) run(fs []*flight) (next []*flight) {
 	reqs := c.send(fs)
-	ctx, cancel := context.WithTimeout(context.Background(), c.fillTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), fillTimeout)
 	defer cancel()
 	results := make([]proxy.Result, len(fs))
 	c.next.Load(ctx, reqs, results)

@@ -276,7 +276,7 @@ func TestFillTimeoutDoesNotOutliveItsFill(t *testing.T) {
 		if res := w.read(t, "users:1", proxy.Freshness{}); !errors.Is(res.Err, proxy.ErrUnavailable) {
 			t.Fatalf("got %v", res.Err)
 		}
-		time.Sleep(DefaultFillTimeout)
+		time.Sleep(fillTimeout)
 		synctest.Wait()
 		if running, _ := w.locks.Running(hashOf([]byte("users:1")), []byte("users:1")); running != nil {
 			t.Fatal("the fill lock is still held")
