@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -31,18 +32,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.FlushBytes == 0 {
-		o.FlushBytes = 64 << 10
-	}
-	if o.BatchKeys == 0 {
-		o.BatchKeys = 1024
-	}
-	if o.BatchBytes == 0 {
-		o.BatchBytes = 4 << 20
-	}
-	if o.Version == "" {
-		o.Version = "devel"
-	}
+	o.FlushBytes = cmp.Or(o.FlushBytes, 64<<10)
+	o.BatchKeys = cmp.Or(o.BatchKeys, 1024)
+	o.BatchBytes = cmp.Or(o.BatchBytes, 4<<20)
+	o.Version = cmp.Or(o.Version, "devel")
 	return o
 }
 

@@ -1,6 +1,9 @@
 package resp
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Limits bound one request. The zero value of a field means its default.
 type Limits struct {
@@ -12,17 +15,11 @@ type Limits struct {
 
 // WithDefaults returns the limits with every zero field filled in.
 func (l Limits) WithDefaults() Limits {
-	orDefault(&l.Args, 1<<20)
-	orDefault(&l.BulkBytes, 32<<20)
-	orDefault(&l.InlineBytes, 64<<10)
-	orDefault(&l.RequestBytes, 64<<20)
+	l.Args = cmp.Or(l.Args, 1<<20)
+	l.BulkBytes = cmp.Or(l.BulkBytes, 32<<20)
+	l.InlineBytes = cmp.Or(l.InlineBytes, 64<<10)
+	l.RequestBytes = cmp.Or(l.RequestBytes, 64<<20)
 	return l
-}
-
-func orDefault(n *int, d int) {
-	if *n == 0 {
-		*n = d
-	}
 }
 
 // ProtocolError is returned when the bytes are no request. The connection

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,18 +23,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxConnections == 0 {
-		o.MaxConnections = 10_000
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = 10 * time.Second
-	}
-	if o.DrainTimeout == 0 {
-		o.DrainTimeout = 5 * time.Second
-	}
-	if o.OutputBytes == 0 {
-		o.OutputBytes = 32 << 20
-	}
+	o.MaxConnections = cmp.Or(o.MaxConnections, 10_000)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Second)
+	o.OutputBytes = cmp.Or(o.OutputBytes, 32<<20)
 	return o
 }
 
