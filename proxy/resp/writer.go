@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"math"
 	"strconv"
 	"strings"
 )
@@ -97,25 +96,6 @@ func (w *Writer) Bool(b bool) {
 	default:
 		w.Int(0)
 	}
-}
-
-// Double writes a number: its decimal text as a bulk in RESP2.
-func (w *Writer) Double(f float64) {
-	var room [32]byte
-	text := strconv.AppendFloat(room[:0], f, 'g', -1, 64)
-	switch {
-	case math.IsInf(f, +1):
-		text = append(room[:0], "inf"...)
-	case math.IsInf(f, -1):
-		text = append(room[:0], "-inf"...)
-	case math.IsNaN(f):
-		text = append(room[:0], "nan"...)
-	}
-	if !w.V3 {
-		w.Bulk(text)
-		return
-	}
-	w.Out = append(append(append(w.Out, ','), text...), '\r', '\n')
 }
 
 // Verbatim writes plain text that is meant to be read by people: a bulk in
