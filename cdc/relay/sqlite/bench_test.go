@@ -12,7 +12,7 @@ import (
 // BenchmarkIdlePoll is what a relay costs while nothing happens.
 func BenchmarkIdlePoll(b *testing.B) {
 	path := b.TempDir() + "/test.db"
-	if err := source.Script(b.Context(), path, usersSchema, nil); err != nil {
+	if err := source.Script(b.Context(), path, usersSchema); err != nil {
 		b.Fatal(err)
 	}
 	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}}, slog.New(slog.DiscardHandler))
@@ -30,7 +30,7 @@ func BenchmarkIdlePoll(b *testing.B) {
 // BenchmarkPoll is what a change costs from the outbox to its record.
 func BenchmarkPoll(b *testing.B) {
 	path := b.TempDir() + "/test.db"
-	if err := source.Script(b.Context(), path, usersSchema, nil); err != nil {
+	if err := source.Script(b.Context(), path, usersSchema); err != nil {
 		b.Fatal(err)
 	}
 	log := New(Options{Path: path}, []row.Spec{{Name: "users", Table: "users"}}, slog.New(slog.DiscardHandler))
@@ -39,7 +39,7 @@ func BenchmarkPoll(b *testing.B) {
 		b.Fatal(err)
 	}
 	err := source.Script(b.Context(), path, `WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < 900)
-		INSERT INTO users SELECT n, 'mail ' || n, NULL, n FROM i`, nil)
+		INSERT INTO users SELECT n, 'mail ' || n, NULL, n FROM i`)
 	if err != nil {
 		b.Fatal(err)
 	}

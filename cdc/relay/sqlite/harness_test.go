@@ -33,7 +33,7 @@ type fixture struct {
 func newFixture(t *testing.T, schema string, specs ...row.Spec) *fixture {
 	t.Helper()
 	f := &fixture{T: t, path: filepath.Join(t.TempDir(), "test.db"), specs: specs}
-	if err := source.Script(t.Context(), f.path, schema, nil); err != nil {
+	if err := source.Script(t.Context(), f.path, schema); err != nil {
 		t.Fatal(err)
 	}
 	f.client = f.open("")

@@ -42,7 +42,7 @@ func TestRefusedTables(t *testing.T) {
 		`CREATE TABLE T (a INTEGER PRIMARY KEY)`:                                                `spelled "T"`,
 	} {
 		f := &fixture{T: t, path: t.TempDir() + "/test.db", specs: []row.Spec{{Name: "t", Table: "t"}}}
-		if err := source.Script(t.Context(), f.path, schema, nil); err != nil {
+		if err := source.Script(t.Context(), f.path, schema); err != nil {
 			t.Fatal(err)
 		}
 		f.reopen()

@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 		{`PRAGMA encoding = 'UTF-16'; CREATE TABLE t (a INTEGER PRIMARY KEY)`, row.Spec{}, "encoding"},
 	} {
 		path := t.TempDir() + "/test.db"
-		_ = source.Script(t.Context(), path, test.schema, nil) // the connection that makes it UTF-16 is refused as well
+		_ = source.Script(t.Context(), path, test.schema) // the connection that makes it UTF-16 is refused as well
 		test.spec.Name, test.spec.Table = "use", "t"
 		_, err := source.Complete(t.Context(), path, time.Second, []row.Spec{test.spec})
 		if err == nil || !strings.Contains(err.Error(), test.want) {

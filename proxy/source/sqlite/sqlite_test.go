@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func newFile(t testing.TB, schema string) (path string, client *sql.DB) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "a b?#%41.db") // a name that has to be escaped
-	if err := source.Script(t.Context(), path, schema, nil); err != nil {
+	if err := source.Script(t.Context(), path, schema); err != nil {
 		t.Fatal(err)
 	}
 	return path, openClient(t, path)
