@@ -47,11 +47,7 @@ func (m *metrics) all() []prometheus.Collector {
 }
 
 // Describe makes a Tail a [prometheus.Collector].
-func (t *Tail) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range t.metrics.all() {
-		c.Describe(ch)
-	}
-}
+func (t *Tail) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(t, ch) }
 
 // Collect makes a Tail a [prometheus.Collector].
 func (t *Tail) Collect(ch chan<- prometheus.Metric) {

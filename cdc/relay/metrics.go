@@ -57,11 +57,7 @@ func (m *metrics) all() []prometheus.Collector {
 }
 
 // Describe makes a Relay a [prometheus.Collector].
-func (r *Relay) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range r.metrics.all() {
-		c.Describe(ch)
-	}
-}
+func (r *Relay) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(r, ch) }
 
 // Collect makes a Relay a [prometheus.Collector].
 func (r *Relay) Collect(ch chan<- prometheus.Metric) {
