@@ -120,9 +120,6 @@ func (d *Dev) Addresses() []string {
 	return out
 }
 
-// Admin is where the first node's /metrics and the like are served.
-func (d *Dev) Admin() string { return d.nodes[0].Admin() }
-
 // Ready waits until every node is ready, or ctx ends.
 func (d *Dev) Ready(ctx context.Context) error {
 	for _, n := range d.nodes {
