@@ -2,7 +2,6 @@ package cache
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
 )
@@ -22,7 +21,7 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 		{"stamp slot", strconv.FormatUint(c.stamps.index(hash), 10)},
 		{"stamp", strconv.FormatUint(c.stamps.of(hash), 10)},
 		{"epoch", strconv.FormatUint(u.epoch.Load(), 10)},
-		{"watermark age", age(at.hi, at.watermark)},
+		{"watermark age", proxy.AgeText(at.hi, at.watermark)},
 		{"a read now", c.outcome(u, e, hash, &at)},
 	}
 	if e != nil {
@@ -31,9 +30,9 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 			{"entry stamp", strconv.FormatUint(e.stamp, 10)},
 			{"entry epoch", strconv.FormatUint(e.epoch, 10)},
 			{"as-of", strconv.FormatInt(int64(e.asOf(at.watermark)), 10)},
-			{"as-of age", age(at.hi, e.asOf(at.watermark))},
+			{"as-of age", proxy.AgeText(at.hi, e.asOf(at.watermark))},
 			{"position", strconv.FormatUint(e.position.Commit, 10) + "/" + strconv.FormatUint(e.position.Seq, 10)},
-			{"ttl left", age(e.expires, at.hi)},
+			{"ttl left", proxy.AgeText(e.expires, at.hi)},
 		}...)
 	}
 	running, waiting := c.locks.Running(hash, key.Text)
@@ -71,11 +70,4 @@ func presence(e *entry) string {
 		return "absence, " + kind
 	}
 	return strconv.Itoa(e.row.Size()) + " bytes, " + kind
-}
-
-func age(now, then proxy.Time) string {
-	if now == proxy.Forever || then == proxy.Never {
-		return "unknown"
-	}
-	return now.Sub(then).Round(time.Microsecond).String()
 }

@@ -12,6 +12,20 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
+func TestAgeText(t *testing.T) {
+	for _, tc := range []struct {
+		now, then Time
+		want      string
+	}{
+		{Time(2 * time.Second), Time(500 * time.Millisecond), "1.5s"}, {119_400, 0, "119us"},
+		{Forever, 0, "unknown"}, {0, Never, "unknown"},
+	} {
+		if got := AgeText(tc.now, tc.then); got != tc.want {
+			t.Errorf("AgeText(%d, %d) = %q, want %q", tc.now, tc.then, got, tc.want)
+		}
+	}
+}
+
 func TestTimeSaturates(t *testing.T) {
 	const now = Time(1_000)
 	for _, tc := range []struct {

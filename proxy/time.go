@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -34,6 +35,15 @@ func (t Time) Sub(u Time) time.Duration {
 		return math.MinInt64
 	}
 	return time.Duration(t - u)
+}
+
+// AgeText says for a person how long before now a moment was. It is ASCII:
+// redis-cli shows everything else as escapes.
+func AgeText(now, then Time) string {
+	if now == Forever || then == Never {
+		return "unknown"
+	}
+	return strings.Replace(now.Sub(then).Round(time.Microsecond).String(), "µ", "u", 1)
 }
 
 // Position orders the changes and checkpoints of one source: first by the

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/freshet-cache/freshet/cdc/kafka"
 )
 
 // What a node says of itself is there to be read by a person, and right.
@@ -30,6 +32,35 @@ func TestANodeExplainsItself(t *testing.T) {
 	}
 	if strings.Contains(lag, "unknown") || strings.Contains(lag, "problem") {
 		t.Errorf("a node that is ready has no problem:\n%s", lag)
+	}
+}
+
+// A record that nobody understands can be found by what the node says of it.
+func TestANodeTellsWhatItCannotDecode(t *testing.T) {
+	s := newStack(t, everyMapping()...)
+	_, c := s.start()
+	k := s.config.Stream.Kafka
+	p, err := kafka.NewProducer(kafka.Options{Brokers: k.Brokers, Topic: k.Topic}, s.log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	if err := p.Append(t.Context(), 1, [][]byte{[]byte("noise")}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the record is told", func() bool {
+		return strings.Contains(c.do("FRESHET.LAG"), "undecodable\npartition 1, offset ")
+	})
+}
+
+// Several problems at once reach a client that takes the reply for a map.
+func TestANodeTellsEveryProblemUnderOneName(t *testing.T) {
+	s := newStack(t, everyMapping()...)
+	s.broker().Close() // it left its address, and nothing else
+	n := s.node()
+	lag := s.client(n.Address()).do("FRESHET.LAG")
+	if strings.Count(lag, "problem\n") != 1 || !strings.Contains(lag, "; stream: ") {
+		t.Errorf("without an outbox and a broker:\n%s", lag)
 	}
 }
 

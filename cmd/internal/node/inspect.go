@@ -3,8 +3,9 @@ package node
 import (
 	"fmt"
 	"strconv"
-	"time"
+	"strings"
 
+	"github.com/freshet-cache/freshet/cdc"
 	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/proxy"
 )
@@ -30,24 +31,27 @@ func (i inspector) Lag() [][2]string {
 	lo, hi := i.n.clock.Bounds()
 	s := i.n.applier.Status()
 	facts := [][2]string{
-		{"watermark age", ageText(hi, s.Watermark)},
-		{"clock width", ageText(hi, lo)},
+		{"watermark age", proxy.AgeText(hi, s.Watermark)},
+		{"clock width", proxy.AgeText(hi, lo)},
 		{"held", strconv.FormatBool(s.Held)},
 		{"gaps", strconv.FormatUint(s.Gaps, 10)},
 	}
 	for id, p := range s.Partitions {
 		facts = append(facts, [2]string{"partition " + strconv.Itoa(id), fmt.Sprintf("offset %d, mark %d/%d, checkpoint age %s",
-			p.Offset, p.Mark.Commit, p.Mark.Seq, ageText(hi, p.Checkpoint))})
+			p.Offset, p.Mark.Commit, p.Mark.Seq, proxy.AgeText(hi, p.Checkpoint))})
 	}
-	for _, p := range i.n.problems() {
-		facts = append(facts, [2]string{"problem", p})
+	// One pair each: in RESP3 they are a map, in which names stand once.
+	if kept := i.n.applier.Kept(); len(kept) > 0 {
+		facts = append(facts, [2]string{"undecodable", keptText(kept[len(kept)-1])})
+	}
+	if problems := i.n.problems(); len(problems) > 0 {
+		facts = append(facts, [2]string{"problem", strings.Join(problems, "; ")})
 	}
 	return facts
 }
 
-func ageText(now, then proxy.Time) string {
-	if now == proxy.Forever || then == proxy.Never {
-		return "unknown"
-	}
-	return now.Sub(then).Round(time.Microsecond).String()
+// keptText says where a record lies that could not be understood, and why; not
+// what it holds, which may be anybody's row.
+func keptText(k cdc.Kept) string {
+	return fmt.Sprintf("partition %d, offset %d, table %q: %s", k.Partition, k.Offset, k.Table, k.Reason)
 }

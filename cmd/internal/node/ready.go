@@ -42,7 +42,7 @@ func (n *Node) streamProblem() string {
 	// the watermark, and in nothing else for sure: a connection that is cut
 	// without a word brings no error.
 	if _, hi := n.clock.Bounds(); hi != proxy.Forever && hi.Sub(w) > n.standstill() {
-		return "the watermark is " + ageText(hi, w) + " old: the relay or Kafka is away, or they are slow"
+		return "the watermark is " + proxy.AgeText(hi, w) + " old: the relay or Kafka is away, or they are slow"
 	}
 	return ""
 }
