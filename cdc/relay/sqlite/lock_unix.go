@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // claim takes the lock that lets one relay of this host have the outbox. It
@@ -21,13 +20,13 @@ func (l *Log) claim() error {
 	if err != nil {
 		return err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
 		l.lock = f
 		return l.recallSeen()
 	}
 	f.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return errors.New("another relay has it; this one stands by")
 	}
 	return fmt.Errorf("lock %s: %w", f.Name(), err)

@@ -17,13 +17,13 @@ var homes = []struct {
 }{
 	{"github.com/dgraph-io/ristretto/v2", []string{"cache/store"}, "", "it loses and resurrects entries; one package knows how not to trust it"},
 	{"github.com/segmentio/kafka-go", []string{"cdc/kafka/..."}, "", "its Reader and its defaults are wrong here; one package knows which parts are right"},
-	{"modernc.org/sqlite", []string{"proxy/source/sqlite", "cdc/relay/sqlite"}, "", "the source and the log of one database"},
+	{"modernc.org/sqlite", []string{"proxy/source/sqlite"}, "", "one package opens files; the outbox uses its connections"},
 	{"github.com/twmb/franz-go", []string{"cmd/internal/node"}, "broker.go", "the broker of freshet dev; the product speaks to it like to any other"},
 	{"github.com/buraksezer/consistent", []string{"hashring"}, "", "it panics and locks; one package uses it, once per membership"},
 	{"github.com/cespare/xxhash/v2", []string{"hashring", "cache/..."}, "", "the hash of slots and stamps is a matter of these two"},
 	{"github.com/goccy/go-yaml", []string{"cmd/internal/config"}, "", "one configuration, read in one place"},
 	{"github.com/prometheus/client_golang", []string{"..."}, "metrics.go", "what a package counts stands in one file"},
-	{"golang.org/x/sys", []string{"proxy/source/clock", "cdc/relay/sqlite", "proxy/source/sqlite", "cmd/internal/node"}, "", "CLOCK_BOOTTIME, and locks on files"},
+	{"golang.org/x/sys", []string{"proxy/source/clock"}, "", "CLOCK_BOOTTIME, which package syscall has not"},
 	{"golang.org/x/sync", []string{"..."}, "", "errgroup, for goroutines that are waited for"},
 }
 
@@ -69,6 +69,13 @@ func within(folder string, patterns []string) bool {
 	})
 }
 
+// uses reports whether the product's part of f imports a library.
+func (f *file) uses(library string) bool {
+	return !f.test && slices.ContainsFunc(f.imports(), func(imported string) bool {
+		return within(imported, []string{library + "/..."})
+	})
+}
+
 func TestLibrariesStayAtHome(t *testing.T) {
 	for _, f := range tree(t) {
 		if f.test {
@@ -80,7 +87,7 @@ func TestLibrariesStayAtHome(t *testing.T) {
 			}
 			known := false
 			for _, h := range homes {
-				if imported != h.library && !strings.HasPrefix(imported, h.library+"/") {
+				if !within(imported, []string{h.library + "/..."}) {
 					continue
 				}
 				known = true
@@ -119,8 +126,8 @@ func TestNothingImportsSideways(t *testing.T) {
 }
 
 func TestTablesNameWhatExists(t *testing.T) {
-	folders := map[string]bool{}
-	for _, f := range tree(t) {
+	folders, files := map[string]bool{}, tree(t)
+	for _, f := range files {
 		folders[f.folder()] = true
 	}
 	for _, l := range layers {
@@ -134,6 +141,11 @@ func TestTablesNameWhatExists(t *testing.T) {
 	for _, h := range homes {
 		if h.why == "" {
 			t.Errorf("homes: %s has no reason", h.library)
+		}
+		for _, folder := range h.folders {
+			if !slices.ContainsFunc(files, func(f *file) bool { return within(f.folder(), []string{folder}) && f.uses(h.library) }) {
+				t.Errorf("homes: %s is not at home in %s", h.library, folder)
+			}
 		}
 	}
 }
