@@ -37,9 +37,11 @@
 // goroutine. The Cache is called by the goroutine that brought the record, or
 // that found another primary; it may be called concurrently.
 //
-// An Applier is a prometheus.Collector.
+// An Applier is a prometheus.Collector. Records that cannot be understood are
+// counted and kept, the newest of them ([Applier.Kept]).
 //
-// Read applier.go first, then partition.go, change.go, checkpoint.go, gap.go
-// and watermark.go. Package event is the format of the records, package gate
-// what holds them back until they are visible.
+// Read applier.go first, then partition.go, change.go, checkpoint.go, gap.go,
+// watermark.go, and kept.go and status.go for those who look from outside.
+// Package event is the format of the records, package gate what holds them back
+// until they are visible.
 package cdc

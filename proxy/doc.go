@@ -12,5 +12,5 @@
 // uses the same words: bound, as-of, position, token.
 //
 // Everything here is a value and safe to share once it is made. Read time.go
-// first, then key.go, request.go, source.go and errors.go.
+// first, then key.go, request.go, source.go, image.go and errors.go.
 package proxy

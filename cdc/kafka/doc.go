@@ -111,6 +111,7 @@
 //
 // tail.go: the order of a gap. follow.go: fetchers and moving leaders. fetch.go:
 // one leader. partition.go and batch.go: what an answer means for one partition.
-// errors.go: reasons and classes. client.go and conns.go: the library, tamed.
+// errors.go: reasons and classes. news.go: what the log says, once. client.go
+// and conns.go: the library, tamed.
 // producer.go, last.go and topic.go: the relay's side.
 package kafka

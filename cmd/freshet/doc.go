@@ -2,6 +2,7 @@
 // database's tables, kept fresh through Kafka within a stated bound.
 //
 //	freshet dev                     try it: sample database, broker, relay and node in one process
+//	freshet dev sql STATEMENT       change or read its database
 //	freshet serve --config FILE     run a node
 //	freshet relay --config FILE     ship the database's changes to Kafka
 //	freshet --print-defaults        every setting, with its default

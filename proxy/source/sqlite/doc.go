@@ -29,6 +29,6 @@
 // is opened anew. All methods of a Source may be called concurrently; a Conn
 // serves one goroutine.
 //
-// Read source.go first, then plan.go, load.go, apply.go and writer.go; below
-// them are conn.go, head.go, catalog.go, mapping.go, follow.go and value.go.
+// Read source.go first, then readers.go, plan.go, load.go, apply.go and
+// writer.go; below them are conn.go, head.go, catalog.go, mapping.go, follow.go and value.go.
 package sqlite
