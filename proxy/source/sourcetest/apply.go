@@ -27,6 +27,20 @@ func putAndDelete(h *harness) {
 	h.want("a", h.load("blobs:a")[0].Row.Exists(), false)
 }
 
+// partialPut writes one column of a row that is there: what the others would be
+// in a new row, and whether that row could be, does not matter.
+func partialPut(h *harness) {
+	h.Exec(`INSERT INTO items (id, name, n) VALUES (1, 'one', 1), (2, '', 2)`) // '' is the default of name, which is unique
+	for i, r := range h.apply(h.put("items:1", "n", "11"), h.put("items:2", "n", "22")) {
+		if r.Err != nil {
+			h.Errorf("write %d: %v", i, r.Err)
+		}
+	}
+	loaded := h.load("items:1", "items:2")
+	h.want("row 1", h.json(loaded[0]), `{"id":1,"name":"one","n":11}`)
+	h.want("row 2", h.json(loaded[1]), `{"id":2,"name":"","n":22}`)
+}
+
 func readOnly(h *harness) {
 	h.Exec(`INSERT INTO blobs (k, v) VALUES ('a', x'01')`)
 	results := h.apply(h.put("frozen:a", "v", "x"), proxy.Write{Key: h.key("frozen:a"), Op: proxy.Delete}, h.put("blobs:b", "v", "x"))

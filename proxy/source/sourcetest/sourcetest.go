@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"positions", positions},
 		{"one snapshot per call", oneSnapshot},
 		{"put and delete", putAndDelete},
+		{"put of one column", partialPut},
 		{"read-only", readOnly},
 		{"one failing write undoes no other", failingWrite},
 		{"end of the context", contextEnd},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -12,10 +13,11 @@ import (
 
 // statement is one write, ready for the writer.
 type statement struct {
-	query string
-	args  []any
-	rows  int64
-	err   error
+	update string // tried first, with the same arguments; "": nothing is
+	query  string // if update changed no row
+	args   []any
+	rows   int64
+	err    error
 }
 
 // Apply hands the writes to the writer and waits for the commit. If ctx ends
@@ -77,6 +79,10 @@ func (r *reading) compile(w *proxy.Write) statement {
 	return r.upsert(m, w.Fields, args)
 }
 
+// upsert changes the row, and where there is none inserts one. An INSERT with
+// ON CONFLICT alone would not do: it asks for a new row that could be, and
+// columns that must be given or are unique refuse it, whatever row is there. It
+// still takes care of a row that a trigger has kept from being changed.
 func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) statement {
 	var columns, target, set []string
 	for _, col := range m.Columns {
@@ -101,13 +107,13 @@ func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) stateme
 		}
 		args = append(args, value)
 		columns = append(columns, Quote(f.Name))
-		set = append(set, Quote(f.Name)+" = excluded."+Quote(f.Name))
+		set = append(set, Quote(f.Name)+" = ?"+strconv.Itoa(len(args)))
 	}
-	action := "DO NOTHING"
+	update := ""
 	if len(set) > 0 {
-		action = "DO UPDATE SET " + strings.Join(set, ", ")
+		update = "UPDATE " + Quote(m.Table) + " AS t SET " + strings.Join(set, ", ") + " WHERE " + r.where
 	}
-	return statement{args: args, query: fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) %s",
+	return statement{args: args, update: update, query: fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO NOTHING",
 		Quote(m.Table), strings.Join(columns, ", "), strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", "),
-		strings.Join(target, ", "), action)}
+		strings.Join(target, ", "))}
 }

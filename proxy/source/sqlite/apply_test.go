@@ -63,6 +63,25 @@ func TestWrittenByAffinity(t *testing.T) {
 	want(t, load(t, s, catalog, "k:a", "k:A"), `{"v":"small again"}`, `{"v":"big"}`)
 }
 
+// SET of one column needs nothing of the others where the row is there.
+func TestWrittenBesideColumnsThatMustBeGiven(t *testing.T) {
+	specs := []row.Spec{{Name: "pic", Table: "people", Column: "pic"}}
+	path, client := newFile(t, `CREATE TABLE people (id INTEGER PRIMARY KEY, email TEXT NOT NULL UNIQUE, pic BLOB, CHECK (email <> ''))`)
+	install(t, path, specs...)
+	s, catalog := open(t, path, specs...)
+	exec(t, client, `INSERT INTO people VALUES (1, 'a@x', NULL)`)
+	results := apply(s, put(t, catalog, "pic:1", "pic", "smile"), put(t, catalog, "pic:2", "pic", "frown"))
+	var rejected *proxy.RejectedError
+	if results[0].Err != nil || !errors.As(results[1].Err, &rejected) || rejected.Reason != "NOT NULL constraint failed: people.email" {
+		t.Errorf("got %v", results)
+	}
+	want(t, load(t, s, catalog, "pic:1", "pic:2"), `{"pic":"c21pbGU="}`, "")
+	var logged string
+	if err := client.QueryRow(`SELECT group_concat(op, '') FROM freshet_outbox WHERE op <> 'S'`).Scan(&logged); err != nil || logged != "IU" {
+		t.Errorf("the outbox has %q, %v", logged, err)
+	}
+}
+
 // A trigger that rolls back takes the whole transaction with it, and yet only
 // its own write fails.
 func TestTriggerThatRollsBack(t *testing.T) {

@@ -206,7 +206,7 @@ func (w *writer) try(ctx context.Context, st *statement) error {
 		return err
 	}
 	var err error
-	if st.rows, err = w.conn.Exec(ctx, st.query, st.args...); err != nil {
+	if st.rows, err = w.carryOut(ctx, st); err != nil {
 		r := rejection(err)
 		if r == nil {
 			return err
@@ -218,6 +218,15 @@ func (w *writer) try(ctx context.Context, st *statement) error {
 	}
 	_, err = w.conn.Exec(ctx, "RELEASE one")
 	return err
+}
+
+func (w *writer) carryOut(ctx context.Context, st *statement) (rows int64, err error) {
+	if st.update != "" {
+		if rows, err = w.conn.Exec(ctx, st.update, st.args...); err != nil || rows > 0 {
+			return rows, err
+		}
+	}
+	return w.conn.Exec(ctx, st.query, st.args...)
 }
 
 func (w *writer) fault(err error) error {
