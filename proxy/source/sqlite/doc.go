@@ -19,7 +19,7 @@
 // as no relay knows it yet, is read with results that are pinned.
 //
 // Apply commits concurrent writes as one transaction with a savepoint around
-// each. A refusal of SQLite's own (a constraint, a type) is a
+// each. A Put changes the row, and inserts one where there is none. A refusal of SQLite's own (a constraint, a type) is a
 // *proxy.RejectedError; a file that is full, locked or read-only is
 // proxy.ErrUnavailable, and nothing was carried out; only a disk error while
 // committing, or a caller that leaves meanwhile, makes
