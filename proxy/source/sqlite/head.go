@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"math"
 	"strings"
@@ -55,5 +56,5 @@ func (c *Conn) Head(ctx context.Context) (Head, error) {
 }
 
 func isMissing(err error) bool {
-	return strings.Contains(err.Error(), "no such table") || strings.Contains(err.Error(), "no rows in result set")
+	return errors.Is(err, sql.ErrNoRows) || strings.Contains(err.Error(), "no such table")
 }
