@@ -14,6 +14,7 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 	hash := hashOf(key.Text)
 	at := c.now()
 	e := c.known(u, hash, key.Text)
+	running, waiting := c.locks.Running(hash, key.Text)
 	facts := [][2]string{
 		{"key", string(key.Text)},
 		{"use case", key.UseCase.Name},
@@ -22,7 +23,7 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 		{"stamp", strconv.FormatUint(c.stamps.of(hash), 10)},
 		{"epoch", strconv.FormatUint(u.epoch.Load(), 10)},
 		{"watermark age", proxy.AgeText(at.hi, at.watermark)},
-		{"a read now", c.outcome(u, e, hash, &at)},
+		{"a read now", c.outcome(u, e, running, hash, at)},
 	}
 	if e != nil {
 		facts = append(facts, [][2]string{
@@ -35,7 +36,6 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 			{"ttl left", proxy.AgeText(e.expires, at.hi)},
 		}...)
 	}
-	running, waiting := c.locks.Running(hash, key.Text)
 	if running != nil {
 		facts = append(facts, [2]string{"fill running", running.why.String()})
 	}
@@ -47,18 +47,22 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 
 // outcome is judge in words; unlike judge it does not use up what is known of
 // evictions.
-func (c *Cache) outcome(u *useCase, e *entry, hash uint64, at *moment) string {
-	if e == nil {
-		return "fill: not in memory"
+func (c *Cache) outcome(u *useCase, e *entry, running *flight, hash uint64, at moment) string {
+	why := "not in memory"
+	if e != nil {
+		switch r := c.judge(u, e, hash, proxy.Freshness{}, &at); r {
+		case reasonNone:
+			return "hit"
+		case reasonRefresh:
+			return "hit, refreshed ahead"
+		default:
+			why = r.String()
+		}
 	}
-	switch why := c.judge(u, e, hash, proxy.Freshness{}, at); why {
-	case reasonNone:
-		return "hit"
-	case reasonRefresh:
-		return "hit, refreshed ahead"
-	default:
-		return "fill: " + why.String()
+	if running != nil && c.mayJoin(u, running, proxy.Freshness{}, at) {
+		return "shares the fill under way: " + why
 	}
+	return "fill: " + why
 }
 
 func presence(e *entry) string {

@@ -58,33 +58,39 @@ type flight struct {
 }
 
 // wait returns nil once the flight has its result, which it prefers to
-// everything else that has come by then.
-func (f *flight) wait(ctx context.Context, timeout <-chan time.Time) error {
-	select {
-	case <-f.done:
+// everything else that has come by then. It uses timer to wait no longer than
+// for what is left of the reader's time.
+func (f *flight) wait(ctx context.Context, timer *time.Timer, left time.Duration) error {
+	if f.ended() {
 		return nil
-	default:
 	}
+	if left <= 0 {
+		return errFillTimeout
+	}
+	timer.Reset(left)
 	select {
 	case <-f.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timeout:
+	case <-timer.C:
 		return errFillTimeout
+	}
+}
+
+// ended reports whether the flight has its result.
+func (f *flight) ended() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
 	}
 }
 
 // failed reports whether the flight has ended with an error: that one reaches
 // those who waited, and nobody who comes later.
-func (f *flight) failed() bool {
-	select {
-	case <-f.done:
-		return f.result.Err != nil
-	default:
-		return false
-	}
-}
+func (f *flight) failed() bool { return f.ended() && f.result.Err != nil }
 
 // runAll runs fills together, then those that waited behind them, until nobody
 // waits any more.

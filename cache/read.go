@@ -200,12 +200,11 @@ func (c *Cache) await(ctx context.Context, p *pending, reqs []proxy.Request, res
 		return
 	}
 	began := time.Now()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(fillTimeout)
 	defer timer.Stop()
 	for _, w := range p.waits {
-		timeout := c.cases[reqs[w.i].Key.UseCase.ID].Timeout
-		timer.Reset(timeout - time.Since(began))
-		if err := w.flight.wait(ctx, timer.C); err != nil {
+		left := c.cases[reqs[w.i].Key.UseCase.ID].Timeout - time.Since(began)
+		if err := w.flight.wait(ctx, timer, left); err != nil {
 			results[w.i] = proxy.Result{Err: err}
 		} else {
 			results[w.i] = w.flight.result

@@ -338,3 +338,42 @@ func TestWritesVoidBeforeTheyAnswer(t *testing.T) {
 	w.source.fail(nil)
 	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "b", proxy.FromCache)
 }
+
+func TestExplain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, UseCase{Bound: time.Second, Timeout: time.Minute, NoRefresh: true})
+		w.source.gate = make(chan struct{})
+		w.source.set("users:1", "a")
+		explain := func() string {
+			var out string
+			for _, fact := range w.Explain(w.key(t, "users:1")) {
+				if fact[0] == "a read now" {
+					out = fact[1]
+				}
+			}
+			return out
+		}
+		want := func(outcome string) {
+			t.Helper()
+			if got := explain(); got != outcome {
+				t.Errorf("got %q, want %q", got, outcome)
+			}
+		}
+		want("fill: not in memory")
+		done := make(chan struct{})
+		go func() { defer close(done); w.read(t, "users:1", proxy.Freshness{}) }()
+		synctest.Wait()
+		want("shares the fill under way: not in memory")
+		w.clock.advance(2 * time.Second)
+		want("fill: not in memory") // the one under way is too old by now
+		w.clock.advance(-2 * time.Second)
+		w.source.gate <- struct{}{}
+		<-done
+		synctest.Wait()
+		want("hit")
+		w.clock.advance(2 * time.Second)
+		want("fill: expired")
+		w.Invalidate(w.key(t, "users:1"))
+		want("fill: changed")
+	})
+}

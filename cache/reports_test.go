@@ -331,55 +331,60 @@ func TestSourceStandsStill(t *testing.T) {
 // P40, B55: a million reads of a source whose answers come after their readers
 // have left, in any order: each is of its own key.
 func TestLateAnswersAreOfTheirOwnKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const clients, batches, width, keys = 100, 200, 50, 3000
-		w := newWorld(t, UseCase{Bound: 50 * time.Millisecond, Timeout: 100 * time.Millisecond})
-		w.Cache.clock = bubbleClock{}
-		w.Cache.next = sourceFunc(func(_ context.Context, reqs []proxy.Request, results []proxy.Result) {
-			time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
-			for i, r := range reqs {
-				results[i] = proxy.Result{Row: value(string(r.Key.Text)), Primary: proxy.Identity{System: 1}}
-			}
-		})
-		var answered, late, left atomic.Int64
-		var wg sync.WaitGroup
-		for i := range clients {
-			wg.Go(func() {
-				r := rand.New(rand.NewPCG(uint64(i), 1))
-				reqs, results := make([]proxy.Request, width), make([]proxy.Result, width)
-				for range batches {
-					for j := range reqs {
-						reqs[j].Key = w.key(t, "users:"+strconv.Itoa(r.IntN(keys)))
-					}
-					ctx, leave := context.WithCancel(t.Context())
-					if r.IntN(4) == 0 {
-						ctx, leave = context.WithTimeout(t.Context(), time.Duration(r.IntN(100))*time.Millisecond)
-					}
-					w.Load(ctx, reqs, results)
-					leave()
-					for j, res := range results {
-						switch {
-						case res.Err == nil && text(res.Row) == string(reqs[j].Key.Text):
-							answered.Add(1)
-						case errors.Is(res.Err, proxy.ErrUnavailable):
-							late.Add(1)
-						case errors.Is(res.Err, context.DeadlineExceeded):
-							left.Add(1)
-						default:
-							t.Errorf("%s: %q, %v", reqs[j].Key.Text, text(res.Row), res.Err)
-							return
-						}
-					}
-				}
-			})
-		}
-		wg.Wait()
-		w.fills.Wait()
-		t.Logf("%d answered, %d late, %d left", answered.Load(), late.Load(), left.Load())
-		if answered.Load() == 0 || late.Load() == 0 || left.Load() == 0 {
-			t.Error("the run says nothing")
+	var answered, late, left atomic.Int64
+	for round := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) { lateAnswers(t, round, &answered, &late, &left) })
+	}
+	t.Logf("%d answered, %d late, %d left", answered.Load(), late.Load(), left.Load())
+	if answered.Load() == 0 || late.Load() == 0 || left.Load() == 0 {
+		t.Error("the run says nothing")
+	}
+}
+
+func lateAnswers(t *testing.T, round uint64, answered, late, left *atomic.Int64) {
+	const clients, batches, width, keys = 100, 5, 50, 3000
+	w := newWorld(t, UseCase{Bound: 50 * time.Millisecond, Timeout: 100 * time.Millisecond})
+	w.Cache.clock = bubbleClock{}
+	w.Cache.next = sourceFunc(func(_ context.Context, reqs []proxy.Request, results []proxy.Result) {
+		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+		for i, r := range reqs {
+			results[i] = proxy.Result{Row: value(string(r.Key.Text)), Primary: proxy.Identity{System: 1}}
 		}
 	})
+	client := func(seed uint64) {
+		r := rand.New(rand.NewPCG(seed, round))
+		reqs, results := make([]proxy.Request, width), make([]proxy.Result, width)
+		for range batches {
+			for j := range reqs {
+				reqs[j].Key = w.key(t, "users:"+strconv.Itoa(r.IntN(keys)))
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			if r.IntN(4) == 0 {
+				ctx, leave = context.WithTimeout(t.Context(), time.Duration(r.IntN(100))*time.Millisecond)
+			}
+			w.Load(ctx, reqs, results)
+			leave()
+			for j, res := range results {
+				switch {
+				case res.Err == nil && text(res.Row) == string(reqs[j].Key.Text):
+					answered.Add(1)
+				case errors.Is(res.Err, proxy.ErrUnavailable):
+					late.Add(1)
+				case errors.Is(res.Err, context.DeadlineExceeded):
+					left.Add(1)
+				default:
+					t.Errorf("%s: %q, %v", reqs[j].Key.Text, text(res.Row), res.Err)
+					return
+				}
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range uint64(clients) {
+		wg.Go(func() { client(i) })
+	}
+	wg.Wait()
+	w.fills.Wait()
 }
 
 // B35: a relay that starts again sends ten thousand changes again, after fills
