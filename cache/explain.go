@@ -15,6 +15,9 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 	at := c.now()
 	e := c.known(u, hash, key.Text)
 	running, waiting := c.locks.Running(hash, key.Text)
+	if e == nil && running != nil {
+		e = running.landed()
+	}
 	facts := [][2]string{
 		{"key", string(key.Text)},
 		{"use case", key.UseCase.Name},

@@ -53,7 +53,8 @@ type flight struct {
 	sent         atomic.Bool
 
 	result proxy.Result
-	home   entries // the store that took the value, if one did
+	kept   *entry  // what was installed, if anything was
+	home   entries // the store that has it
 	done   chan struct{}
 }
 
@@ -86,6 +87,15 @@ func (f *flight) ended() bool {
 	default:
 		return false
 	}
+}
+
+// landed returns what the flight has installed, so that it is found before the
+// store shows it.
+func (f *flight) landed() *entry {
+	if f.ended() {
+		return f.kept
+	}
+	return nil
 }
 
 // failed reports whether the flight has ended with an error: that one reaches
@@ -168,7 +178,7 @@ func (c *Cache) install(f *flight) {
 		return
 	}
 	hook.At("cache.install.checked")
-	f.home = c.put(u, f.hash, &entry{
+	f.kept = &entry{
 		key:      f.key,
 		row:      f.result.Row,
 		stamp:    stamp,
@@ -178,12 +188,13 @@ func (c *Cache) install(f *flight) {
 		expires:  expiry(f.asof, u.TTLMax, f.hash),
 		position: f.result.Position,
 		pinned:   f.result.Pinned,
-	})
+	}
+	f.home = c.put(u, f.hash, f.kept)
 }
 
-// leave frees the fill locks once what was installed can be found. Until then
-// the flights stay, and reads of their keys join them: otherwise a read that
-// comes right after would not see the entry yet and fill again.
+// leave frees the fill locks once the store shows what was installed. Until
+// then the flights stay, and reads of their keys find it there: otherwise a
+// read that comes right after would not see the entry yet and fill again.
 func (c *Cache) leave(fs []*flight) (next []*flight) {
 	var settled entries
 	for _, f := range fs {

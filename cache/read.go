@@ -148,8 +148,8 @@ func answer(e *entry, w proxy.Time, from proxy.Origin) proxy.Result {
 
 // enter takes the fill lock of a key that needs a fill, and notes what the
 // read waits for. Under the lock it looks once more: a fill may have ended
-// between the first look and the lock, and what it installed can be found
-// before its lock is free.
+// since the first look, and what it installed is found by its flight until the
+// store shows it. If that answers the read, enter returns it.
 func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint64, why reason, at moment) (found *entry) {
 	create := func(key string) *flight {
 		if e := c.find(u, hash, r.Key.Text); e != nil && c.judge(u, e, hash, r.Freshness, &at) == reasonNone {
@@ -164,10 +164,16 @@ func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint
 		}
 		return nil
 	}
-	join := func(f *flight) bool { return c.mayJoin(u, f, r.Freshness, at) }
+	join := func(f *flight) bool {
+		if e := f.landed(); e != nil && c.judge(u, e, hash, r.Freshness, &at) == reasonNone {
+			found = e
+			return true
+		}
+		return c.mayJoin(u, f, r.Freshness, at)
+	}
 	f, start := c.locks.Enter(hash, r.Key.Text, join, create)
 	switch {
-	case f == nil:
+	case found != nil:
 		return found
 	case start:
 		p.start = append(p.start, f)
