@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
-	"github.com/freshet-cache/freshet/proxy/hook"
 	"github.com/freshet-cache/freshet/proxy/resp"
 )
 
@@ -254,9 +253,6 @@ func TestHTTPIsDropped(t *testing.T) {
 }
 
 func TestHitsAllocateNothing(t *testing.T) {
-	if hook.Enabled {
-		t.Skip("the product is built without -tags mutants")
-	}
 	session, in := hits(t)
 	if n := testing.AllocsPerRun(200, func() { session.Step(context.Background(), in) }); n != 0 {
 		t.Errorf("%v allocations for a batch of hits, want none", n)

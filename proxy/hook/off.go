@@ -2,9 +2,6 @@
 
 package hook
 
-// Enabled says whether this build can be stepped into.
-const Enabled = false
-
 // Mutant reports whether mutant m is switched on: never, in the product.
 func Mutant(M) bool { return false }
 

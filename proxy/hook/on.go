@@ -4,9 +4,6 @@ package hook
 
 import "sync/atomic"
 
-// Enabled says whether this build can be stepped into.
-const Enabled = true
-
 var (
 	current atomic.Uint32
 	step    atomic.Pointer[func(string)]
