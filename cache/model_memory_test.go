@@ -4,11 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/freshet-cache/freshet/proxy/source/row"
 )
-
-func modelFields(key, n int) []row.Field { return []row.Field{modelField(key, n)} }
 
 // forgetfulStore is memory at its worst: a new value becomes visible late or
 // never, a second one for the same new key may lose against the first, and any

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
 type modelFill struct {
@@ -129,7 +130,7 @@ func (w *model) write() {
 	key := w.key()
 	k := keyNumber(key.Text)
 	var out [1]proxy.Written
-	put := proxy.Write{Key: key, Op: proxy.Put, Fields: append(modelFields(k, w.source.versions+1), field("junk"))[:1]}
+	put := proxy.Write{Key: key, Op: proxy.Put, Fields: []row.Field{modelField(k, w.source.versions+1)}}
 	w.node.Apply(context.Background(), []proxy.Write{put}, out[:])
 	if out[0].Err == nil {
 		w.tokens = append(w.tokens, modelToken{text: string(key.Text), key: k, token: out[0].Token, n: w.written})

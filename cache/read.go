@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -110,10 +111,7 @@ func (c *Cache) judge(u *useCase, e *entry, hash uint64, f proxy.Freshness, at *
 		hook.At("cache.read.stamp")
 		asof = e.asOf(c.stream.Load())
 	}
-	age, bound := at.hi.Sub(asof), f.MaxStale
-	if bound == 0 {
-		bound = u.Bound
-	}
+	age, bound := at.hi.Sub(asof), u.boundOf(f)
 	switch {
 	case at.hi > e.expires && !hook.Mutant(hook.TTLExtended):
 		return reasonExpired
@@ -128,6 +126,9 @@ func (c *Cache) judge(u *useCase, e *entry, hash uint64, f proxy.Freshness, at *
 	}
 	return reasonNone
 }
+
+// boundOf is Δ of one read: its own, or the use case's.
+func (u *useCase) boundOf(f proxy.Freshness) time.Duration { return cmp.Or(f.MaxStale, u.Bound) }
 
 // refreshAge is the age from which a read of an entry refreshes it ahead: 0.8
 // of the bound, a tenth more or less by its hash.
@@ -190,12 +191,8 @@ func (c *Cache) mayJoin(u *useCase, f *flight, want proxy.Freshness, at moment) 
 	if !f.sent.Load() || hook.Mutant(hook.JoinAny) {
 		return true
 	}
-	bound := want.MaxStale
-	if bound == 0 {
-		bound = u.Bound
-	}
 	return !want.Strong && !f.failed() &&
-		at.hi.Sub(f.asof) <= bound && f.asof >= want.Token &&
+		at.hi.Sub(f.asof) <= u.boundOf(want) && f.asof >= want.Token &&
 		f.stamp == c.stamps.of(f.hash) && f.epoch == u.epoch.Load()
 }
 
