@@ -55,16 +55,34 @@ const (
 	Delete                // delete the row
 )
 
+// Condition says when a Write is carried out. The source decides it, in the
+// transaction of the write.
+type Condition uint8
+
+// The conditions of a write.
+const (
+	Always    Condition = iota
+	IfAbsent            // Put: only if there is no such row
+	IfPresent           // Put: only if there is one
+)
+
 // Write changes one row by its key.
 type Write struct {
 	Key    Key
 	Op     WriteOp
 	Fields []row.Field // Put: the columns to set, by name; key columns come from the key
+	If     Condition
+	Old    bool // answer with the row as it was before
+	// Joined: in one transaction with the write before it in the same call.
+	// Of writes so joined all are carried out or none, and one that fails
+	// gives its error to all. A condition that does not hold is no failure.
+	Joined bool
 }
 
 // Written answers one Write after the source has committed.
 type Written struct {
-	Existed bool // Delete: the row was there
-	Token   Time // reads with this token see the write; set by the cache
-	Err     error
+	Done  bool    // the row was put or deleted: false if the condition did not hold, or there was no row to delete
+	Old   row.Row // with Write.Old: the row as the write found it
+	Token Time    // reads with this token see the write; set by the cache
+	Err   error
 }

@@ -11,7 +11,8 @@ import "context"
 // reads all keys of one call in one snapshot that is taken after the call.
 //
 // Apply carries out writes in order and answers each in results[i] after its
-// commit. Each write stands alone: one that fails undoes no other.
+// commit. Each write stands alone, unless it is Joined: one that fails undoes no
+// other.
 //
 // Both may be called concurrently.
 type Source interface {
@@ -28,4 +29,13 @@ func Chain(s Source, stages ...Stage) Source {
 		s = stages[i](s)
 	}
 	return s
+}
+
+// Scanner is a Source that can list the keys of a use case.
+type Scanner interface {
+	// Scan returns the keys behind one, in an order of the source's own, at
+	// most count of them; after nil it begins at the first. No keys and no
+	// error: there are none behind it. A row that is there from the first call
+	// to the last is in one of them.
+	Scan(ctx context.Context, u *UseCase, after []byte, count int) ([][]byte, error)
 }

@@ -89,7 +89,7 @@ func (s *fake) Apply(_ context.Context, ws []proxy.Write, written []proxy.Writte
 		}
 		s.tokens++
 		written[i].Token = s.tokens
-		written[i].Existed = s.rows[keys[i]].Exists()
+		written[i].Done = s.rows[keys[i]].Exists()
 		delete(s.rows, keys[i])
 		if w.Op == proxy.Put {
 			f := w.Fields[0]

@@ -73,7 +73,7 @@ func (s *Session) answerDel(c *call) bool {
 			s.refuse(w.Err)
 			return true
 		}
-		if w.Existed {
+		if w.Done {
 			deleted++
 		}
 	}

@@ -76,7 +76,7 @@ func (s *table) Apply(_ context.Context, ws []proxy.Write, written []proxy.Writt
 	defer s.mu.Unlock()
 	for i, w := range ws {
 		key := string(w.Key.Text)
-		_, written[i].Existed = s.rows[key]
+		_, written[i].Done = s.rows[key]
 		delete(s.rows, key)
 		if w.Op == proxy.Put {
 			s.rows[key] = encode(w.Fields[0].Value)

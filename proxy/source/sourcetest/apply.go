@@ -22,7 +22,7 @@ func putAndDelete(h *harness) {
 	h.want("b", h.column(loaded[1], "v"), "")
 	h.want("c", h.column(loaded[2], "v"), "-")
 	results = h.apply(proxy.Write{Key: h.key("blobs:a"), Op: proxy.Delete}, proxy.Write{Key: h.key("blobs:c"), Op: proxy.Delete})
-	h.want("a existed", results[0], proxy.Written{Existed: true})
+	h.want("a existed", results[0], proxy.Written{Done: true})
 	h.want("c did not", results[1], proxy.Written{})
 	h.want("a", h.load("blobs:a")[0].Row.Exists(), false)
 }

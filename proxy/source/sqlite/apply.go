@@ -43,7 +43,7 @@ func (s *Source) Apply(ctx context.Context, writes []proxy.Write, results []prox
 		return
 	}
 	for i, st := range j.statements {
-		results[i] = proxy.Written{Existed: writes[i].Op == proxy.Delete && st.rows > 0, Err: st.err}
+		results[i] = proxy.Written{Done: st.rows > 0, Err: st.err}
 	}
 }
 
