@@ -63,10 +63,11 @@ type Stream struct {
 
 // Kafka is one topic of a cluster, and the way to it.
 type Kafka struct {
-	Brokers []string `yaml:"brokers" default:"[127.0.0.1:9092]" doc:"Where to find the cluster first."`
-	Topic   string   `yaml:"topic" default:"freshet" doc:"The topic of this source's changes. It must not be compacted."`
-	TLS     TLS      `yaml:"tls" doc:"Encryption towards the brokers."`
-	SASL    SASL     `yaml:"sasl" doc:"Authentication towards the brokers."`
+	Brokers  []string `yaml:"brokers" default:"[127.0.0.1:9092]" doc:"Where to find the cluster first."`
+	Topic    string   `yaml:"topic" default:"freshet" doc:"The topic of this source's changes. It must not be compacted."`
+	ClientID string   `yaml:"client_id" default:"freshet" doc:"The name by which the brokers log this process, and by which quotas can be given."`
+	TLS      TLS      `yaml:"tls" doc:"Encryption towards the brokers."`
+	SASL     SASL     `yaml:"sasl" doc:"Authentication towards the brokers."`
 }
 
 // TLS is encryption towards a server.

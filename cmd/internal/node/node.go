@@ -49,7 +49,12 @@ type Node struct {
 // Open opens the source, builds the node and takes its ports. Whoever does not
 // call Run then calls Close.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
-	n, err := build(ctx, c, log)
+	return Seams{}.Open(ctx, c, log)
+}
+
+// Open is [Open] through the seams.
+func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
+	n, err := build(ctx, c, s, log)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +72,7 @@ func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error
 // no broker: everything that a configuration can get wrong by itself or about
 // its source is found.
 func Check(ctx context.Context, c *config.Config) error {
-	n, err := build(ctx, c, slog.New(slog.DiscardHandler))
+	n, err := build(ctx, c, Seams{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -75,13 +80,14 @@ func Check(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-func build(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
-	n := &Node{config: c, log: log, clock: clock.New(clock.Boottime), watermark: cdc.NewWatermark(), registry: newRegistry()}
+func build(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Node, error) {
+	seams = seams.withDefaults()
+	n := &Node{config: c, log: log, clock: clock.New(seams.Local), watermark: cdc.NewWatermark(), registry: newRegistry()}
 	var err error
 	if n.source, n.catalog, err = sqlite.Open(ctx, sourceOptions(c), specs(c)); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	if err := n.assemble(); err != nil {
+	if err := n.assemble(seams); err != nil {
 		n.Close()
 		return nil, err
 	}
@@ -91,12 +97,12 @@ func build(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, erro
 // assemble joins what the source's catalog makes possible: the path of a read
 // from the server down to the source, and that of a change from the stream up
 // to the cache.
-func (n *Node) assemble() (err error) {
+func (n *Node) assemble(seams Seams) (err error) {
 	c := n.config
 	if n.ring, err = ringOf(c); err != nil {
 		return fmt.Errorf("ring: %w", err)
 	}
-	if n.cache, err = cache.New(n.catalog, n.source, n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
+	if n.cache, err = cache.New(n.catalog, seams.Source(n.source), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, n.log)
@@ -104,7 +110,7 @@ func (n *Node) assemble() (err error) {
 		return fmt.Errorf("stream: %w", err)
 	}
 	n.prober = &prober{
-		source: n.source, clock: n.clock, stream: n.watermark, steps: n.applier,
+		ask: seams.Probe(n.source.Probe), clock: n.clock, stream: n.watermark, steps: n.applier,
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
 	commands := command.New(n.catalog, n.cache, inspector{n}, commandOptions(c))

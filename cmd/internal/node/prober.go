@@ -17,9 +17,7 @@ const probeTimeout = time.Second
 // prober reads the source's clock again and again, and asks on the way who the
 // primary is.
 type prober struct {
-	source interface {
-		Probe(context.Context) (proxy.Identity, proxy.Time, error)
-	}
+	ask    Probe
 	clock  *clock.Clock
 	stream interface {
 		Found(proxy.Identity, proxy.Time) error
@@ -60,7 +58,7 @@ func (p *prober) probe(ctx context.Context) error {
 	defer cancel()
 	lo, _ := p.clock.Bounds()
 	sent := p.clock.Local()
-	id, t, err := p.source.Probe(ctx)
+	id, t, err := p.ask(ctx)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func TestProbesFindTheClockAndThePrimary(t *testing.T) {
 		source := &fakeSource{id: proxy.Identity{System: 1}, rtt: 10 * time.Millisecond}
 		source.ahead.Store(int64(time.Hour))
 		stream := &fakeStream{}
-		p := &prober{source: source, clock: bubbleClock(), stream: stream, steps: stream, every: 50 * time.Millisecond, log: slog.New(slog.DiscardHandler)}
+		p := &prober{ask: source.Probe, clock: bubbleClock(), stream: stream, steps: stream, every: 50 * time.Millisecond, log: slog.New(slog.DiscardHandler)}
 		if p.problem() == "" {
 			t.Error("no problem before the first probe")
 		}
@@ -107,7 +107,7 @@ func TestProbesThatFailAreAProblemUntilOneDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fakeSource{err: errors.New("away")}
 		stream := &fakeStream{}
-		p := &prober{source: source, clock: bubbleClock(), stream: stream, steps: stream, log: slog.New(slog.DiscardHandler)}
+		p := &prober{ask: source.Probe, clock: bubbleClock(), stream: stream, steps: stream, log: slog.New(slog.DiscardHandler)}
 		for _, c := range []struct {
 			name   string
 			source error

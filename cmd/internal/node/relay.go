@@ -29,7 +29,12 @@ type Relay struct {
 // OpenRelay checks the source and takes the admin port; with none configured,
 // there is none. Whoever does not call Run then calls Close.
 func OpenRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay, error) {
-	r, err := buildRelay(ctx, c, log)
+	return Seams{}.OpenRelay(ctx, c, log)
+}
+
+// OpenRelay is [OpenRelay] through the seams.
+func (s Seams) OpenRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay, error) {
+	r, err := buildRelay(ctx, c, s, log)
 	if err != nil || c.Relay.Admin == "" {
 		return r, err
 	}
@@ -43,14 +48,15 @@ func OpenRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay,
 // CheckRelay checks the source and builds the relay, but takes no port, writes
 // nothing and talks to no broker.
 func CheckRelay(ctx context.Context, c *config.Config) error {
-	r, err := buildRelay(ctx, c, slog.New(slog.DiscardHandler))
+	r, err := buildRelay(ctx, c, Seams{}, slog.New(slog.DiscardHandler))
 	if err == nil {
 		r.Close()
 	}
 	return err
 }
 
-func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay, error) {
+func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Relay, error) {
+	seams = seams.withDefaults()
 	// The relay maps nothing itself; but what a node will refuse is better
 	// found before an outbox is installed for it.
 	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
@@ -62,7 +68,7 @@ func buildRelay(ctx context.Context, c *config.Config, log *slog.Logger) (*Relay
 	}
 	r := &Relay{config: c, log: log, producer: producer, registry: newRegistry()}
 	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path}, specs(c), log)
-	r.relay = relay.New(r.outbox, &topic{Producer: producer, partitions: c.Relay.Partitions}, log, relay.Options{
+	r.relay = relay.New(r.outbox, seams.Topic(&topic{Producer: producer, partitions: c.Relay.Partitions}), log, relay.Options{
 		Slot:               c.Relay.Slot,
 		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
 		PollInterval:       time.Duration(c.Relay.PollInterval),

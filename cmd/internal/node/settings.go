@@ -54,8 +54,9 @@ func cacheOptions(c *config.Config, catalog *proxy.Catalog) cache.Options {
 func kafkaOptions(c *config.Config) kafka.Options {
 	k := &c.Stream.Kafka
 	o := kafka.Options{
-		Brokers: k.Brokers,
-		Topic:   k.Topic,
+		Brokers:  k.Brokers,
+		Topic:    k.Topic,
+		ClientID: k.ClientID,
 		TLS: kafka.TLS{
 			Enabled: k.TLS.Enabled, CA: k.TLS.CAFile, Cert: k.TLS.CertFile, Key: k.TLS.KeyFile, ServerName: k.TLS.ServerName,
 		},
