@@ -7,7 +7,8 @@
 // memory follows the bytes that have come. Its arguments lie in the caller's
 // buffer: they are valid while those bytes stay where they are, their slice
 // until the next call of Next. In steady state it allocates nothing; only the
-// quoted arguments of an inline request are copied.
+// quoted arguments of an inline request are copied. Whoever has not said who
+// he is can be held to smaller limits ([Parser.Restrict]).
 //
 // What a request may look like, and the words of each [ProtocolError], are
 // those of Redis 7.0.15, except: a line that cannot become a number is refused

@@ -4,17 +4,21 @@ import "bytes"
 
 // inline reads a request that is one line of words, as a person types it.
 func (p *Parser) inline(buf []byte) (args [][]byte, size int, err error) {
+	most := p.limits.InlineBytes
+	if p.stranger {
+		most = min(most, p.limits.StrangerInlineBytes)
+	}
 	i := bytes.IndexByte(buf[p.seen:], '\n')
 	if i < 0 {
 		p.seen = len(buf)
-		if len(buf) > p.limits.InlineBytes {
+		if len(buf) > most {
 			return nil, 0, errInlineLong
 		}
 		return nil, 0, nil
 	}
 	end := p.seen + i
 	p.seen = 0
-	if end > p.limits.InlineBytes {
+	if end > most {
 		return nil, 0, errInlineLong
 	}
 	line := bytes.TrimSuffix(buf[:end], []byte("\r"))

@@ -11,6 +11,11 @@ type Limits struct {
 	BulkBytes    int // one argument; default 32 MiB
 	InlineBytes  int // an inline request's line; default 64 KiB, as in Redis
 	RequestBytes int // a request as a whole, which its reader must buffer; default 64 MiB
+
+	// Of a connection that has not said who it is (see [Parser.Restrict]).
+	StrangerArgs        int // default 10, as in Redis
+	StrangerBulkBytes   int // default 16 KiB, as in Redis
+	StrangerInlineBytes int // default 16 KiB
 }
 
 // WithDefaults returns the limits with every zero field filled in.
@@ -19,6 +24,9 @@ func (l Limits) WithDefaults() Limits {
 	l.BulkBytes = cmp.Or(l.BulkBytes, 32<<20)
 	l.InlineBytes = cmp.Or(l.InlineBytes, 64<<10)
 	l.RequestBytes = cmp.Or(l.RequestBytes, 64<<20)
+	l.StrangerArgs = cmp.Or(l.StrangerArgs, 10)
+	l.StrangerBulkBytes = cmp.Or(l.StrangerBulkBytes, 16<<10)
+	l.StrangerInlineBytes = cmp.Or(l.StrangerInlineBytes, 16<<10)
 	return l
 }
 
@@ -29,12 +37,14 @@ type ProtocolError string
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
 const (
-	errMultibulk  ProtocolError = "invalid multibulk length"
-	errBulk       ProtocolError = "invalid bulk length"
-	errInlineLong ProtocolError = "too big inline request"
-	errQuotes     ProtocolError = "unbalanced quotes in request"
-	errNUL        ProtocolError = "NUL in an inline request"
-	errRequest    ProtocolError = "too big request"
+	errMultibulk         ProtocolError = "invalid multibulk length"
+	errBulk              ProtocolError = "invalid bulk length"
+	errStrangerMultibulk ProtocolError = "unauthenticated multibulk length"
+	errStrangerBulk      ProtocolError = "unauthenticated bulk length"
+	errInlineLong        ProtocolError = "too big inline request"
+	errQuotes            ProtocolError = "unbalanced quotes in request"
+	errNUL               ProtocolError = "NUL in an inline request"
+	errRequest           ProtocolError = "too big request"
 )
 
 // keepArgs is how many arguments' room outlives a request: an MGET of 100,000
@@ -47,19 +57,25 @@ type span struct{ at, n int }
 
 // Parser finds requests in a stream of bytes.
 type Parser struct {
-	limits Limits
-	left   int    // arguments still to come of the request begun; 0: none is begun
-	bulk   int    // length of the argument announced; -1: none is
-	at     int    // offset behind what is understood of the request begun
-	seen   int    // an inline request's bytes known to hold no line end
-	spans  []span // the arguments understood
-	args   [][]byte
+	limits   Limits
+	stranger bool // the limits of strangers hold, too
+
+	left  int    // arguments still to come of the request begun; 0: none is begun
+	bulk  int    // length of the argument announced; -1: none is
+	at    int    // offset behind what is understood of the request begun
+	seen  int    // an inline request's bytes known to hold no line end
+	spans []span // the arguments understood
+	args  [][]byte
 }
 
 // NewParser returns a parser at the beginning of a stream.
 func NewParser(limits Limits) *Parser {
 	return &Parser{limits: limits.WithDefaults(), bulk: -1}
 }
+
+// Restrict says whether the limits of strangers hold for the requests from here
+// on. They do not at first.
+func (p *Parser) Restrict(stranger bool) { p.stranger = stranger }
 
 // Next returns the arguments of the first request in buf, and the number of
 // bytes up to its end. No arguments mean that it is not complete: the caller
@@ -96,6 +112,8 @@ func (p *Parser) request(buf []byte) (args [][]byte, size int, err error) {
 			return nil, 0, errMultibulk
 		case next == 0:
 			return nil, 0, nil
+		case p.stranger && count > p.limits.StrangerArgs:
+			return nil, 0, errStrangerMultibulk
 		case count <= 0:
 			return nil, next, nil
 		}
@@ -136,6 +154,8 @@ func (p *Parser) argument(buf []byte) (complete bool, err error) {
 			return false, errBulk
 		case next == 0:
 			return false, nil
+		case p.stranger && n > p.limits.StrangerBulkBytes:
+			return false, errStrangerBulk
 		case next+n+2 > p.limits.RequestBytes:
 			return false, errRequest
 		}

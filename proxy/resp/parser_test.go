@@ -94,6 +94,43 @@ func TestParser(t *testing.T) {
 	}
 }
 
+// P36: who has not authenticated is refused by Redis' words as soon as the line
+// of a length is there, and may send more once he has.
+func TestStrangers(t *testing.T) {
+	limits := Limits{Args: 1 << 20, BulkBytes: 32 << 20, StrangerInlineBytes: 32}
+	word := strings.Repeat("x", 16<<10)
+	for _, c := range []struct {
+		in   string
+		want error
+	}{
+		{"*10\r\n", nil},
+		{"*11\r", nil},
+		{"*11\r\n", errStrangerMultibulk},
+		{"*1000000\r\n", errStrangerMultibulk},
+		{"*1048577\r\n", errMultibulk},
+		{"*1\r\n$16384\r\n" + word, nil},
+		{"*1\r\n$16385\r", nil},
+		{"*1\r\n$16385\r\n", errStrangerBulk},
+		{"*1\r\n$33554433\r\n", errBulk},
+		{"PING " + word[:27], nil},
+		{"PING " + word[:28], errInlineLong},
+		{"PING " + word[:28] + "\r\n", errInlineLong},
+	} {
+		for _, stranger := range []bool{true, false} {
+			p := NewParser(limits)
+			p.Restrict(true)
+			p.Restrict(stranger)
+			want := c.want
+			if !stranger && want != errMultibulk && want != errBulk {
+				want = nil
+			}
+			if _, _, err := p.Next([]byte(c.in)); err != want {
+				t.Errorf("%.30q, stranger %v: %v, want %v", c.in, stranger, err, want)
+			}
+		}
+	}
+}
+
 func TestEveryOffset(t *testing.T) {
 	const stream = "*2\r\n$3\r\nGET\r\n$5\r\nkey:a\r\nGET \"key b\"\r\n*0\r\n\r\n*1\r\n$4\r\nPING\r\nECHO x\n"
 	want, _ := parse(Limits{}, stream, len(stream))
