@@ -51,6 +51,8 @@ type Commands struct {
 	opts      Options
 	started   time.Time
 
+	everything *proxy.Rights // of who need not say who they are
+
 	rows   []command
 	byName map[string]*command
 	shards []counters
@@ -70,7 +72,8 @@ func New(catalog *proxy.Catalog, source proxy.Source, inspector Inspector, opts 
 	c := &Commands{
 		catalog: catalog, source: source, inspector: inspector,
 		opts: opts.withDefaults(), started: time.Now(),
-		rows: table(), byName: map[string]*command{},
+		everything: proxy.AllRights(catalog),
+		rows:       table(), byName: map[string]*command{},
 		shards: make([]counters, 4*runtime.GOMAXPROCS(0)),
 	}
 	for i := range c.rows {

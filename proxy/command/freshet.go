@@ -13,7 +13,7 @@ import (
 // may be combined: all of them hold.
 func (s *Session) freshGet(args [][]byte) {
 	c := s.call(reads, (*Session).answerFreshGet)
-	key, err := s.all.catalog.Key(args[1])
+	key, err := s.key(args[1])
 	var f proxy.Freshness
 	if err == nil {
 		f, c.proof, err = freshness(args[2:])
@@ -93,7 +93,7 @@ func (s *Session) time(t proxy.Time, known bool) {
 func (s *Session) freshToken([][]byte) { s.time(s.token, s.token != 0) }
 
 func (s *Session) freshExplain(args [][]byte) {
-	key, err := s.all.catalog.Key(args[1])
+	key, err := s.key(args[1])
 	if err != nil {
 		s.refuse(err)
 		return
@@ -106,7 +106,7 @@ func (s *Session) freshInvalidate(args [][]byte) {
 		s.invalidateUseCase(args[2:])
 		return
 	}
-	key, err := s.all.catalog.Key(args[1])
+	key, err := s.key(args[1])
 	if err == nil && len(args) > 2 {
 		err = errSyntax
 	}
@@ -123,9 +123,9 @@ func (s *Session) invalidateUseCase(names [][]byte) {
 		s.refuse(errSyntax)
 		return
 	}
-	u := s.all.catalog.Named(string(names[0]))
-	if u == nil {
-		s.refuse(proxy.ErrUnknownUseCase)
+	u, err := s.useCase(names[0])
+	if err != nil {
+		s.refuse(err)
 		return
 	}
 	s.all.inspector.Void(u)

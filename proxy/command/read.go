@@ -33,7 +33,7 @@ func (s *Session) hgetall(args [][]byte) {
 func (s *Session) readKeys(keys [][]byte, answer func(*Session, *call) bool) {
 	c := s.call(reads, answer)
 	for _, text := range keys {
-		key, err := s.all.catalog.Key(text)
+		key, err := s.key(text)
 		if err != nil {
 			s.drop(c, err)
 			return
@@ -45,7 +45,7 @@ func (s *Session) readKeys(keys [][]byte, answer func(*Session, *call) bool) {
 // readHash gathers a read of columns of one row: command, key, names.
 func (s *Session) readHash(args [][]byte, answer func(*Session, *call) bool) {
 	c := s.call(reads, answer)
-	key, err := s.all.catalog.Key(args[1])
+	key, err := s.key(args[1])
 	if err == nil && key.UseCase.Mapping.Shape() != row.WholeRow {
 		err = errWrongType
 	}

@@ -32,6 +32,9 @@ type Session struct {
 	name  []byte
 	token proxy.Time // of the last write; 0: there was none
 
+	rights *proxy.Rights // of the user; nil: they have not said who they are
+	need   proxy.Right   // what the command at hand needs of each of its keys
+
 	multiState
 
 	pending gathered
@@ -45,6 +48,7 @@ func (c *Commands) NewSession() *Session {
 		all: c, id: id,
 		calls:  &c.shards[int(id)%len(c.shards)].n,
 		parser: resp.NewParser(c.opts.Limits),
+		rights: c.everything,
 		batch:  min(firstBatch, c.opts.BatchKeys),
 	}
 }
@@ -112,7 +116,7 @@ func (s *Session) find(args [][]byte) *command {
 	if cmd != nil && cmd.subs != nil && len(args) > 1 {
 		cmd = cmd.sub(args[1])
 	}
-	if cmd == nil || cmd.run == nil || !cmd.fits(len(args)) || s.open && !cmd.endsMulti() {
+	if cmd == nil || cmd.run == nil || !cmd.fits(len(args)) || !s.permits(cmd) || s.open && !cmd.endsMulti() {
 		return nil
 	}
 	return cmd
@@ -121,6 +125,7 @@ func (s *Session) find(args [][]byte) *command {
 // run runs a command, or says why there is none.
 func (s *Session) run(cmd *command, args [][]byte) {
 	if cmd != nil {
+		s.need = cmd.right.needs()
 		cmd.run(s, args)
 		return
 	}
@@ -133,12 +138,21 @@ func (s *Session) run(cmd *command, args [][]byte) {
 	case top == nil:
 		s.w.Error(unknownCommand(args))
 	case top.subs == nil || len(args) < 2:
-		s.w.Error(wrongArity(top.name))
+		s.refuse(s.misused(top, top.name, args))
 	case top.sub(args[1]) == nil:
 		s.w.Error(unknownSubcommand(args))
 	default:
-		s.w.Error(wrongArity(top.name + "|" + top.sub(args[1]).name))
+		sub := top.sub(args[1])
+		s.refuse(s.misused(sub, top.name+"|"+sub.name, args))
 	}
+}
+
+// misused says why a command of that full name is not carried out.
+func (s *Session) misused(cmd *command, name string, args [][]byte) error {
+	if cmd.run == nil || !cmd.fits(len(args)) {
+		return refusal(wrongArity(name))
+	}
+	return s.forbidden(name)
 }
 
 // isHTTP reports the words with which a browser would begin: a page that

@@ -19,6 +19,7 @@ type command struct {
 	kind    kind
 	flags   string // Redis' words for how it behaves, as COMMAND INFO gives them
 	keys    [3]int // first, last (−1: the last word) and step; zero: none
+	right   right  // who may call it
 	group   string
 	summary string
 	run     func(s *Session, args [][]byte)
@@ -34,51 +35,51 @@ func table() []command {
 	)
 	one, all := [3]int{1, 1, 1}, [3]int{1, -1, 1}
 	return []command{
-		{name: "get", arity: 2, kind: reads, flags: read, keys: one, group: str, run: (*Session).get, summary: "The value of a key: a column, or a row as JSON."},
-		{name: "mget", arity: -2, kind: reads, flags: read, keys: all, group: str, run: (*Session).mget, summary: "The values of several keys."},
-		{name: "exists", arity: -2, kind: reads, flags: read, keys: all, group: generic, run: (*Session).exists, summary: "How many of the keys have a row."},
-		{name: "hget", arity: 3, kind: reads, flags: read, keys: one, group: hash, run: (*Session).hget, summary: "One column of a row."},
-		{name: "hmget", arity: -3, kind: reads, flags: read, keys: one, group: hash, run: (*Session).hmget, summary: "Several columns of a row."},
-		{name: "hgetall", arity: 2, kind: reads, flags: "readonly", keys: one, group: hash, run: (*Session).hgetall, summary: "All columns of a row that are not NULL."},
-		{name: "set", arity: -3, kind: writes, flags: "write", keys: one, group: str, run: (*Session).set, summary: "Writes a column through to the database."},
-		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, group: generic, run: (*Session).del, summary: "Deletes rows in the database."},
+		{name: "get", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: str, run: (*Session).get, summary: "The value of a key: a column, or a row as JSON."},
+		{name: "mget", arity: -2, kind: reads, flags: read, keys: all, right: reader, group: str, run: (*Session).mget, summary: "The values of several keys."},
+		{name: "exists", arity: -2, kind: reads, flags: read, keys: all, right: reader, group: generic, run: (*Session).exists, summary: "How many of the keys have a row."},
+		{name: "hget", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hget, summary: "One column of a row."},
+		{name: "hmget", arity: -3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hmget, summary: "Several columns of a row."},
+		{name: "hgetall", arity: 2, kind: reads, flags: "readonly", keys: one, right: reader, group: hash, run: (*Session).hgetall, summary: "All columns of a row that are not NULL."},
+		{name: "set", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).set, summary: "Writes a column through to the database."},
+		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "Deletes rows in the database."},
 
-		{name: "freshet.get", arity: -2, kind: reads, flags: read, keys: one, group: freshn, run: (*Session).freshGet, summary: "GET with MAXSTALE ms, STRONG or TOKEN t; PROOF adds version, as-of, bound and origin."},
-		{name: "freshet.token", arity: 1, flags: "fast", group: freshn, run: (*Session).freshToken, summary: "The token of this connection's last write."},
-		{name: "freshet.explain", arity: 2, flags: "readonly", keys: one, group: freshn, run: (*Session).freshExplain, summary: "What a read of the key would find now."},
-		{name: "freshet.invalidate", arity: -2, flags: "admin", keys: one, group: freshn, run: (*Session).freshInvalidate, summary: "Drops the entry of a key, or with USECASE name all of a use case."},
-		{name: "freshet.lag", arity: 1, flags: "readonly", group: freshn, run: (*Session).freshLag, summary: "How far behind its sources this node is."},
+		{name: "freshet.get", arity: -2, kind: reads, flags: read, keys: one, right: reader, group: freshn, run: (*Session).freshGet, summary: "GET with MAXSTALE ms, STRONG or TOKEN t; PROOF adds version, as-of, bound and origin."},
+		{name: "freshet.token", arity: 1, flags: "fast", right: known, group: freshn, run: (*Session).freshToken, summary: "The token of this connection's last write."},
+		{name: "freshet.explain", arity: 2, flags: "readonly", keys: one, right: reader, group: freshn, run: (*Session).freshExplain, summary: "What a read of the key would find now."},
+		{name: "freshet.invalidate", arity: -2, flags: "admin", keys: one, right: admin, group: freshn, run: (*Session).freshInvalidate, summary: "Drops the entry of a key, or with USECASE name all of a use case."},
+		{name: "freshet.lag", arity: 1, flags: "readonly", right: known, group: freshn, run: (*Session).freshLag, summary: "How far behind its sources this node is."},
 
-		{name: "ping", arity: -1, flags: "fast", group: conn, run: (*Session).ping, summary: "Answers PONG, or the message."},
-		{name: "echo", arity: 2, flags: "fast", group: conn, run: (*Session).echo, summary: "Answers the message."},
-		{name: "hello", arity: -1, flags: "fast no_auth", group: conn, run: (*Session).hello, summary: "Chooses the protocol version."},
-		{name: "auth", arity: -2, flags: "fast no_auth", group: conn, run: (*Session).auth, summary: "Names the user: there is only the default one, without a password."},
-		{name: "select", arity: 2, flags: "fast", group: conn, run: (*Session).selectDB, summary: "Accepts database 0, the only one."},
-		{name: "quit", arity: -1, flags: "fast no_auth", group: conn, run: (*Session).quit, summary: "Closes the connection."},
-		{name: "reset", arity: 1, flags: "fast no_auth", group: conn, run: (*Session).resetConn, summary: "Makes the connection as new."},
+		{name: "ping", arity: -1, flags: "fast", right: known, group: conn, run: (*Session).ping, summary: "Answers PONG, or the message."},
+		{name: "echo", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).echo, summary: "Answers the message."},
+		{name: "hello", arity: -1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).hello, summary: "Chooses the protocol version."},
+		{name: "auth", arity: -2, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).auth, summary: "Names the user: there is only the default one, without a password."},
+		{name: "select", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).selectDB, summary: "Accepts database 0, the only one."},
+		{name: "quit", arity: -1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).quit, summary: "Closes the connection."},
+		{name: "reset", arity: 1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).resetConn, summary: "Makes the connection as new."},
 		{name: "client", arity: -2, group: conn, summary: "About this connection.", subs: []command{
-			{name: "id", arity: 2, flags: "fast", group: conn, run: (*Session).clientID, summary: "The connection's number."},
-			{name: "getname", arity: 2, flags: "fast", group: conn, run: (*Session).clientGetName, summary: "The connection's name."},
-			{name: "setname", arity: 3, flags: "fast", group: conn, run: (*Session).clientSetName, summary: "Names the connection."},
-			{name: "setinfo", arity: 4, flags: "fast", group: conn, run: (*Session).clientSetInfo, summary: "Tells LIB-NAME or LIB-VER of the client's library."},
+			{name: "id", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).clientID, summary: "The connection's number."},
+			{name: "getname", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).clientGetName, summary: "The connection's name."},
+			{name: "setname", arity: 3, flags: "fast", right: known, group: conn, run: (*Session).clientSetName, summary: "Names the connection."},
+			{name: "setinfo", arity: 4, flags: "fast", right: known, group: conn, run: (*Session).clientSetInfo, summary: "Tells LIB-NAME or LIB-VER of the client's library."},
 		}},
 
-		{name: "multi", arity: 1, flags: "fast", group: transactions, run: (*Session).multi, summary: "Begins what will be refused: transactions are not offered."},
-		{name: "exec", arity: 1, group: transactions, run: (*Session).exec, summary: "Refuses the transaction."},
-		{name: "discard", arity: 1, flags: "fast", group: transactions, run: (*Session).discard, summary: "Leaves the transaction."},
+		{name: "multi", arity: 1, flags: "fast", right: known, group: transactions, run: (*Session).multi, summary: "Begins what will be refused: transactions are not offered."},
+		{name: "exec", arity: 1, right: known, group: transactions, run: (*Session).exec, summary: "Refuses the transaction."},
+		{name: "discard", arity: 1, flags: "fast", right: known, group: transactions, run: (*Session).discard, summary: "Leaves the transaction."},
 
-		{name: "command", arity: -1, flags: "readonly", group: server, run: (*Session).commandAll, summary: "About the commands.", subs: []command{
-			{name: "count", arity: 2, flags: "fast", group: server, run: (*Session).commandCount, summary: "How many commands there are."},
-			{name: "docs", arity: -2, flags: "readonly", group: server, run: (*Session).commandDocs, summary: "What commands are for."},
-			{name: "info", arity: -2, flags: "readonly", group: server, run: (*Session).commandInfo, summary: "How commands are called."},
-			{name: "list", arity: 2, flags: "readonly", group: server, run: (*Session).commandList, summary: "The names of the commands."},
+		{name: "command", arity: -1, flags: "readonly", right: known, group: server, run: (*Session).commandAll, summary: "About the commands.", subs: []command{
+			{name: "count", arity: 2, flags: "fast", right: known, group: server, run: (*Session).commandCount, summary: "How many commands there are."},
+			{name: "docs", arity: -2, flags: "readonly", right: known, group: server, run: (*Session).commandDocs, summary: "What commands are for."},
+			{name: "info", arity: -2, flags: "readonly", right: known, group: server, run: (*Session).commandInfo, summary: "How commands are called."},
+			{name: "list", arity: 2, flags: "readonly", right: known, group: server, run: (*Session).commandList, summary: "The names of the commands."},
 		}},
 		{name: "config", arity: -2, group: server, summary: "About settings Redis has.", subs: []command{
-			{name: "get", arity: -3, flags: "readonly", group: server, run: (*Session).configGet, summary: "Settings that benchmarks ask for: nothing is saved to disk."},
+			{name: "get", arity: -3, flags: "readonly", right: known, group: server, run: (*Session).configGet, summary: "Settings that benchmarks ask for: nothing is saved to disk."},
 		}},
-		{name: "info", arity: -1, flags: "readonly", group: server, run: (*Session).info, summary: "About this server, by section."},
-		{name: "role", arity: 1, flags: "fast", group: server, run: (*Session).role, summary: "Answers master."},
-		{name: "cluster", arity: -2, group: server, run: (*Session).cluster, summary: "Refused: this is no Redis cluster."},
+		{name: "info", arity: -1, flags: "readonly", right: known, group: server, run: (*Session).info, summary: "About this server, by section."},
+		{name: "role", arity: 1, flags: "fast", right: known, group: server, run: (*Session).role, summary: "Answers master."},
+		{name: "cluster", arity: -2, right: known, group: server, run: (*Session).cluster, summary: "Refused: this is no Redis cluster."},
 	}
 }
 

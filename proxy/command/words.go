@@ -29,6 +29,8 @@ const (
 	errToken      refusal = "ERR TOKEN is not a token of FRESHET.TOKEN"
 	errName       refusal = "ERR Client names cannot contain spaces, newlines or special characters."
 	errWrongPass  refusal = "WRONGPASS invalid username-password pair or user is disabled."
+	errNoAuth     refusal = "NOAUTH Authentication required."
+	errNoKey      refusal = "NOPERM this user has no permissions to access one of the keys used as arguments"
 	errNoPassword refusal = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 	errNoInteger  refusal = "ERR value is not an integer or out of range"
 	errDatabase   refusal = "ERR DB index is out of range"

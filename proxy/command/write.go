@@ -9,7 +9,7 @@ import (
 
 func (s *Session) set(args [][]byte) {
 	c := s.call(writes, (*Session).answerSet)
-	key, err := s.all.catalog.Key(args[1])
+	key, err := s.key(args[1])
 	switch {
 	case err != nil:
 	case len(args) > 3:
@@ -55,7 +55,7 @@ func (s *Session) answerSet(c *call) bool {
 func (s *Session) del(args [][]byte) {
 	c := s.call(writes, (*Session).answerDel)
 	for _, text := range args[1:] {
-		key, err := s.all.catalog.Key(text)
+		key, err := s.key(text)
 		if err != nil {
 			s.drop(c, err)
 			return
