@@ -55,6 +55,7 @@ var layers = []struct {
 	{"hashring", nil, "slots and names"},
 	{"cmd/internal/config", nil, "settings and nothing that they set"},
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
+	{"cmd/internal/conform/history", []string{"proxy"}, "records and lines, for who writes them and who judges them"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
 	{"cmd/internal/e2e", []string{"..."}, "tests over several packages"},
 	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/node"}, "thin: flags, then a node"},
