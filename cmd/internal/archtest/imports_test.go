@@ -21,6 +21,7 @@ var homes = []struct {
 	{"github.com/twmb/franz-go", []string{"cmd/internal/node"}, "broker.go", "the broker of freshet dev; the product speaks to it like to any other"},
 	{"github.com/buraksezer/consistent", []string{"hashring"}, "", "it panics and locks; one package uses it, once per membership"},
 	{"github.com/cespare/xxhash/v2", []string{"hashring", "cache/..."}, "", "the hash of slots and stamps is a matter of these two"},
+	{"github.com/jackc/pgx/v5", []string{"cmd/internal/stack"}, "", "one package speaks PostgreSQL's protocol; what starts servers has to ask them too"},
 	{"github.com/goccy/go-yaml", []string{"cmd/internal/config"}, "", "one configuration, read in one place"},
 	{"github.com/prometheus/client_golang", []string{"..."}, "metrics.go", "what a package counts stands in one file"},
 	{"golang.org/x/sys", []string{"proxy/source/clock"}, "", "CLOCK_BOOTTIME, which package syscall has not"},
@@ -57,6 +58,8 @@ var layers = []struct {
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
 	{"cmd/internal/conform/history", []string{"proxy"}, "records and lines, for who writes them and who judges them"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
+	{"cmd/internal/stack", nil, "starts processes, and knows nothing of what is tried with them"},
+	{"cmd/internal/stack/stacktest", []string{"cmd/internal/stack"}, "the same for tests"},
 	{"cmd/internal/e2e", []string{"..."}, "tests over several packages"},
 	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/node"}, "thin: flags, then a node"},
 }
