@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -47,13 +48,24 @@ type Memory struct {
 
 // Source is the database. Exactly one kind is set.
 type Source struct {
-	SQLite SQLite `yaml:"sqlite" doc:"A SQLite file on this machine."`
+	SQLite   SQLite   `yaml:"sqlite" doc:"A SQLite file on this machine."`
+	Postgres Postgres `yaml:"postgres" doc:"A PostgreSQL database, version 15 or later."`
 }
 
 // SQLite is a SQLite file.
 type SQLite struct {
 	Path    string `yaml:"path" doc:"The database file. A relative path starts at this file's folder. Required."`
 	Readers int    `yaml:"readers" default:"4" min:"1" max:"256" doc:"Connections that read at the same time."`
+}
+
+// Postgres is a PostgreSQL database.
+type Postgres struct {
+	URL              Secret   `yaml:"url" doc:"The primary, as libpq takes it (postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full): ${NAME} or file:PATH. What it leaves out is found as libpq finds it (.pgpass, service files)."`
+	Replicas         []Secret `yaml:"replicas" doc:"Standbys for the use cases that are read from a replica: a list of ${NAME} or file:PATH."`
+	Pool             int      `yaml:"pool" default:"8" min:"1" max:"1000" doc:"Connections to each server."`
+	ConnectTimeout   Duration `yaml:"connect_timeout" default:"2s" min:"10ms" max:"1m" doc:"How long making a connection may take."`
+	AcquireTimeout   Duration `yaml:"acquire_timeout" default:"1s" min:"1ms" max:"1m" doc:"How long a read may wait for a connection."`
+	StatementTimeout Duration `yaml:"statement_timeout" default:"5s" min:"10ms" max:"10m" doc:"How long one statement may run: the server ends it then."`
 }
 
 // Stream is how changes arrive.
@@ -88,7 +100,10 @@ type SASL struct {
 
 // Relay ships the source's changes to the stream.
 type Relay struct {
-	Slot               string   `yaml:"slot" default:"freshet" doc:"The name of this relay's slot: part of the stream's identity."`
+	Slot               string   `yaml:"slot" default:"freshet" doc:"The name of this relay's slot: part of the stream's identity. In PostgreSQL, the replication slot."`
+	Publication        string   `yaml:"publication" default:"freshet" doc:"PostgreSQL: the publication that has the mapped tables. It is made if it is not there and rights allow."`
+	Values             string   `yaml:"values" default:"full" enum:"full,none" doc:"Whether rows go to Kafka, or their keys only: a change then drops an entry and cannot replace it."`
+	FailoverSlot       bool     `yaml:"failover_slot" default:"false" doc:"PostgreSQL 17: make the slot one that standbys keep up, so that a promotion finds it."`
 	CheckpointInterval Duration `yaml:"checkpoint_interval" default:"100ms" min:"5ms" max:"1m" doc:"How often each partition gets a checkpoint: the floor of what bounds can be kept by the stream."`
 	PollInterval       Duration `yaml:"poll_interval" default:"5ms" min:"1ms" max:"10s" doc:"How often the source is asked for changes."`
 	Partitions         int      `yaml:"partitions" default:"4" min:"1" max:"4096" doc:"Partitions of the topic, if it is not there and is made. Another number later is another stream: every node starts empty."`
@@ -103,6 +118,7 @@ type UseCase struct {
 	Table         string   `yaml:"table" doc:"The table. Required."`
 	Key           []string `yaml:"key" doc:"Key columns in the order of the key's parts: the primary key, or any unique index of NOT NULL columns. None: the primary key."`
 	Column        string   `yaml:"column" doc:"The column GET gives; none: the whole row, as JSON and by the hash commands."`
+	ReadFrom      string   `yaml:"read_from" default:"primary" enum:"primary,replica" doc:"PostgreSQL: where entries are read. Those from a replica live for the bound and no longer, and sessions and tokens are not kept."`
 	ReadOnly      bool     `yaml:"read_only" default:"false" doc:"Refuse writes."`
 	Bound         Duration `yaml:"bound" default:"2s" min:"0s" max:"24h" doc:"How old an answer may be. 0s: as fresh as a read of the source."`
 	TTLMax        Duration `yaml:"ttl_max" default:"24h" min:"1s" doc:"The longest life of an entry, whatever the stream says."`
@@ -152,10 +168,26 @@ func Parse(path string, data []byte, lookup func(string) (string, bool)) (*Confi
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Stream.Kafka.SASL.Password.read(filepath.Dir(path), lookup); err != nil {
-		return nil, c.errorf("stream.kafka.sasl.password", "%w", err)
+	for at, secret := range c.secrets() {
+		if err := secret.read(filepath.Dir(path), lookup); err != nil {
+			return nil, c.errorf(at, "%w", err)
+		}
 	}
 	return c, nil
+}
+
+// secrets walks all settings that refer to one.
+func (c *Config) secrets() iter.Seq2[string, *Secret] {
+	return func(yield func(string, *Secret) bool) {
+		if !yield("stream.kafka.sasl.password", &c.Stream.Kafka.SASL.Password) || !yield("source.postgres.url", &c.Source.Postgres.URL) {
+			return
+		}
+		for i := range c.Source.Postgres.Replicas {
+			if !yield(fmt.Sprintf("source.postgres.replicas[%d]", i), &c.Source.Postgres.Replicas[i]) {
+				return
+			}
+		}
+	}
 }
 
 // decode is Parse without the secrets: it reads nothing but data.

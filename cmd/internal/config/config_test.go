@@ -27,7 +27,9 @@ func TestExamplesLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret"})); err != nil {
+		if _, err := Parse(f, data, env(map[string]string{
+			"KAFKA_PASSWORD": "s3cret", "DATABASE_URL": "postgres://a", "REPLICA_URL": "postgres://b",
+		})); err != nil {
 			t.Error(err)
 		}
 	}
@@ -92,6 +94,28 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 				t.Errorf("%s prints %s", verb, out)
 			}
 		}
+	}
+}
+
+// The password stands in the URL, so the URL is a secret.
+func TestURLsAreSecrets(t *testing.T) {
+	text := "source: {postgres: {url: '${URL}', replicas: ['${URL}', '${OTHER}']}}\nuse_cases: [{name: u, table: t, read_from: replica}]\n"
+	c, err := Parse("f.yaml", []byte(text), env(map[string]string{"URL": "postgres://u:hunter2@h/d", "OTHER": "postgres://u:hunter3@h/d"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.Source.Postgres
+	if p.URL.Value() != "postgres://u:hunter2@h/d" || p.Replicas[0].Value() != p.URL.Value() || p.Replicas[1].Value() != "postgres://u:hunter3@h/d" {
+		t.Errorf("read %q, %q", p.URL.Value(), p.Replicas)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		if out := fmt.Sprintf(verb, c); strings.Contains(out, "hunter") {
+			t.Errorf("%s prints %s", verb, out)
+		}
+	}
+	_, err = Parse("f.yaml", []byte(text), env(map[string]string{"URL": "postgres://u:hunter2@h/d"}))
+	if err == nil || !strings.Contains(err.Error(), "f.yaml:1: source.postgres.replicas[1]: the environment has no OTHER") {
+		t.Errorf("err = %v", err)
 	}
 }
 

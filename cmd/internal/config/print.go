@@ -31,7 +31,7 @@ func printStruct(b *bytes.Buffer, t reflect.Type, prefix, indent string) {
 		}
 		_, scalar := scalarName(reflect.Zero(f.Type))
 		switch {
-		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+		case isList(f.Type):
 			fmt.Fprintf(b, "%s# %s\n%s# %s:\n", indent, doc, indent, name)
 			item := &bytes.Buffer{}
 			printStruct(item, f.Type.Elem(), "# ", indent+"    ")
@@ -48,6 +48,15 @@ func printStruct(b *bytes.Buffer, t reflect.Type, prefix, indent string) {
 			fmt.Fprintf(b, "%s%-34s # %s%s\n", prefix, line, doc, limits(f.Tag))
 		}
 	}
+}
+
+// isList reports whether a setting is a list of mappings.
+func isList(t reflect.Type) bool {
+	if t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	_, scalar := scalarName(reflect.Zero(t.Elem()))
+	return !scalar
 }
 
 func limits(tag reflect.StructTag) string {

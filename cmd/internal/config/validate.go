@@ -11,6 +11,7 @@ import (
 
 var (
 	useCaseName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	slotName    = regexp.MustCompile(`^[a-z0-9_]{1,63}$`)       // PostgreSQL's own rule
 	topicName   = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,249}$`) // Kafka's own rule
 )
 
@@ -19,6 +20,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	bad := func(path, format string, args ...any) { errs = append(errs, c.errorf(path, format, args...)) }
 	c.validateNode(bad)
+	c.validateSource(bad)
 	c.validateStream(bad)
 	c.validateUseCases(bad)
 	c.validateRing(bad)
@@ -39,8 +41,44 @@ func (c *Config) validateNode(bad reporter) {
 	if c.Node.Listen == c.Node.Admin && !anyPort(c.Node.Admin) {
 		bad("node.admin", "%s is node.listen too; give it a port of its own", c.Node.Admin)
 	}
-	if c.Source.SQLite.Path == "" {
-		bad("source.sqlite.path", "is required; name the database file")
+}
+
+// validateSource sees to it that there is one source, and that what only one
+// kind of source has is not asked of the other.
+func (c *Config) validateSource(bad reporter) {
+	sqlite, postgres := c.Source.SQLite.Path != "", c.Source.Postgres.URL.Given()
+	switch {
+	case sqlite && postgres:
+		bad("source", "both a SQLite file and a PostgreSQL database are given; keep one")
+	case !sqlite && !postgres:
+		bad("source", "is required; name a database with sqlite.path or postgres.url")
+	}
+	if !postgres && len(c.Source.Postgres.Replicas) > 0 {
+		bad("source.postgres.replicas", "are given, but no primary; give postgres.url too")
+	}
+	for i, r := range c.Source.Postgres.Replicas {
+		if !r.Given() {
+			bad(fmt.Sprintf("source.postgres.replicas[%d]", i), "is empty; write ${NAME} or file:PATH, or remove it")
+		}
+	}
+	for i, u := range c.UseCases {
+		if u.ReadFrom == "replica" && len(c.Source.Postgres.Replicas) == 0 {
+			bad(fmt.Sprintf("use_cases[%d].read_from", i), "is replica, but source.postgres.replicas is empty; name a standby there or read from the primary")
+		}
+	}
+	c.validateRelay(postgres, bad)
+}
+
+func (c *Config) validateRelay(postgres bool, bad reporter) {
+	r := &c.Relay
+	if postgres && !slotName.MatchString(r.Slot) {
+		bad("relay.slot", `%q is no name of a slot; use up to 63 lower-case letters, digits and "_"`, r.Slot)
+	}
+	if postgres && (r.Publication == "" || len(r.Publication) > 63) {
+		bad("relay.publication", "%q is no name of a publication; use up to 63 bytes", r.Publication)
+	}
+	if !postgres && r.FailoverSlot {
+		bad("relay.failover_slot", "is for PostgreSQL; remove it")
 	}
 }
 
