@@ -16,6 +16,7 @@ const (
 	maxFields     = 4096 // PostgreSQL has 1,600 columns at most, SQLite 2,000 by default
 	maxPartitions = 1 << 16
 	maxExtensions = 64
+	extState      = 1 // Checkpoint.State
 )
 
 // Append appends the record's bytes. Exactly one of r.Change and r.Checkpoint
@@ -29,7 +30,15 @@ func Append(dst []byte, r *Record) []byte {
 		dst = appendHead(append(dst, kindCheck), "", r)
 		dst = appendCheckpoint(dst, r.Checkpoint)
 	}
-	return append(dst, 0) // no extensions
+	return appendExtensions(dst, r.Checkpoint)
+}
+
+func appendExtensions(dst []byte, c *Checkpoint) []byte {
+	if c == nil || len(c.State) == 0 {
+		return append(dst, 0)
+	}
+	dst = append(dst, 1, extState)
+	return append(binary.AppendUvarint(dst, uint64(len(c.State))), c.State...)
 }
 
 func appendHead(dst []byte, table string, r *Record) []byte {

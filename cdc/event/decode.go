@@ -18,7 +18,8 @@ func (e *DecodeError) Error() string {
 	return "record of table " + e.Table + ": " + e.Reason
 }
 
-// Decode reads one record. Texts of fields share b.
+// Decode reads one record. Texts of fields, and a
+// checkpoint's state, share b.
 func Decode(b []byte) (*Record, error) { return new(Decoder).Decode(b) }
 
 // Decoder reads the records of a stream one by one and reuses its memory: a
@@ -60,7 +61,7 @@ func (d *Decoder) Decode(b []byte) (*Record, error) {
 		r.fail("kind is not known")
 	}
 	if ver >= 2 {
-		r.extensions()
+		d.extensions(&r)
 	}
 	if len(r.rest) > 0 {
 		r.fail("bytes after the end")
@@ -136,6 +137,15 @@ func (d *Decoder) readCheckpoint(r *reader, table string) {
 		r.fail("checkpoint is of another stream than its record")
 	}
 	d.record.Checkpoint = c
+}
+
+func (d *Decoder) extensions(r *reader) {
+	for range r.count(maxExtensions) {
+		id, content := r.uvarint(), r.bytes()
+		if c := d.record.Checkpoint; c != nil && id == extState && len(content) > 0 {
+			c.State = content
+		}
+	}
 }
 
 // name returns b as a string that it remembers: a stream repeats few names.

@@ -48,7 +48,8 @@
 //
 // Extensions are a uvarint count (at most 64), then for each a uvarint id and
 // its content (a string). An id that is not known is skipped: so relays may be
-// upgraded before the nodes that read them. Version 2 defines none yet.
+// upgraded before the nodes that read them. Version 2 defines one: id 1 of a
+// checkpoint is its state, bytes that only the relay which wrote them reads.
 //
 // Nothing may follow. [Append] writes version 2; [Decode] reads 2 and 1.
 //
@@ -56,7 +57,8 @@
 //
 // [Decode] and [Decoder.Decode] return a [*DecodeError] for every input that
 // is not a record, and allocate by what the input holds, never by what it
-// announces. The texts of the fields they return share the input's memory.
+// announces. The texts of the fields and the state they return share the input's
+// memory.
 // A [Decoder] reuses its record and the names it has seen, so that it does not
 // allocate in a running stream; it serves one goroutine. Append and Decode may
 // be called concurrently.

@@ -54,4 +54,5 @@ type Checkpoint struct {
 	T      proxy.Time
 	Stream StreamID
 	Nonce  uint64 // the relay's own: others may write into a source's log too
+	State  []byte // what the relay wants to find again behind a restart; nil: nothing
 }

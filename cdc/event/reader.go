@@ -78,10 +78,3 @@ func (r *reader) count(limit uint64) int {
 	}
 	return int(n)
 }
-
-func (r *reader) extensions() {
-	for range r.count(maxExtensions) {
-		r.uvarint()
-		r.bytes()
-	}
-}
