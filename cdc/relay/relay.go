@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-cache/freshet/cdc/event"
@@ -83,13 +84,24 @@ type Relay struct {
 	opts    Options
 	nonce   uint64
 	metrics *metrics
-	problem string // the last one logged; "" while all is well
+	problem atomic.Pointer[string] // the last one logged; "" while all is well
 }
 
 // New returns a relay that Run sets to work.
 func New(log Log, topic Topic, logger *slog.Logger, opts Options) *Relay {
-	return &Relay{log: log, topic: topic, logger: logger, opts: opts.withDefaults(), nonce: draw(), metrics: newMetrics()}
+	r := &Relay{log: log, topic: topic, logger: logger, opts: opts.withDefaults(), nonce: draw(), metrics: newMetrics()}
+	r.becomes(notBegun)
+	return r
 }
+
+// notBegun is the problem of a relay that has neither shipped nor failed.
+const notBegun = "the relay has not begun to ship"
+
+// Problem says what keeps the relay from shipping, or nothing. It may be
+// called at any time.
+func (r *Relay) Problem() string { return *r.problem.Load() }
+
+func (r *Relay) becomes(problem string) { r.problem.Store(&problem) }
 
 // draw returns a random number other than zero.
 func draw() uint64 {
@@ -133,15 +145,19 @@ func (r *Relay) Run(ctx context.Context) error {
 // failed counts every error and logs each kind once.
 func (r *Relay) failed(err error) {
 	r.metrics.errors.Inc()
-	if text := err.Error(); text != r.problem {
-		r.problem = text
+	if text := err.Error(); text != r.Problem() {
+		r.becomes(text)
 		r.logger.Warn("the relay waits", "error", err)
 	}
 }
 
 func (r *Relay) succeeded() {
-	if r.problem != "" {
-		r.problem = ""
+	was := r.Problem()
+	if was == "" {
+		return
+	}
+	r.becomes("")
+	if was != notBegun {
 		r.logger.Info("the relay goes on")
 	}
 }

@@ -110,6 +110,35 @@ func TestPartitionAway(t *testing.T) {
 	})
 }
 
+// What keeps a relay from shipping can be asked for, from before it begins
+// until it ships again.
+func TestProblemIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, topic := newMemoryLog(), newMemoryTopic(1)
+		r := New(log, topic, slog.New(slog.DiscardHandler), Options{Slot: "s"})
+		if got := r.Problem(); got != notBegun {
+			t.Errorf("before it begins: %q", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		for _, step := range []struct {
+			fail error
+			want string
+		}{{nil, ""}, {errInjected, errInjected.Error()}, {nil, ""}} {
+			log.mu.Lock()
+			log.fail = func(string) error { return step.fail }
+			log.mu.Unlock()
+			time.Sleep(5 * time.Second)
+			if got := r.Problem(); got != step.want {
+				t.Errorf("while the log says %v: %q", step.fail, got)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
 // wantAll checks that each of n changes of single rows is there exactly once.
 func wantAll(t *testing.T, topic *memoryTopic, log *memoryLog, n int) {
 	t.Helper()
