@@ -25,6 +25,8 @@
 //
 // # What the writer of a history owes its reader
 //
+//   - Run comes first, and End last, in one file.
+//   - Every read is recorded, also one that was not answered.
 //   - Write.Begun is read before anything that could make the write visible is
 //     sent, Write.Acked after the write was seen to be visible: for a commit,
 //     before it is sent and after its reply has come.

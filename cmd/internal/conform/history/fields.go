@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // value is the value of one field: a text, as it stands between its quotes, a
@@ -103,9 +104,12 @@ func (d *Decoder) text(v value) string {
 		return known
 	}
 	s := string(v.raw)
-	if bytes.IndexByte(v.raw, '\\') >= 0 {
+	if !plain(s) {
 		quoted := append(append([]byte{'"'}, v.raw...), '"')
-		d.odd = d.odd || json.Unmarshal(quoted, &s) != nil
+		if !utf8.ValidString(s) || json.Unmarshal(quoted, &s) != nil {
+			d.odd = true
+			return ""
+		}
 	}
 	d.texts[string(v.raw)] = s
 	return s

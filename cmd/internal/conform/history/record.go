@@ -43,6 +43,7 @@ type Outcome string
 const (
 	Committed  Outcome = ""
 	RolledBack Outcome = "rolled back"
+	Passed     Outcome = "passed"  // committed, but written over in its own transaction: nobody may see it
 	Unknown    Outcome = "unknown" // nobody could find out
 )
 
@@ -146,8 +147,9 @@ type Fault struct {
 	Target string `json:"target,omitempty"`
 	At     Time   `json:"at"`
 	End    bool   `json:"end,omitempty"`
-	// Clocks: it touches the source's clock or a node's, so that until it has
-	// ended an as-of cannot be held against either.
+	// Clocks: it steps the source's clock or a node's. Until it has ended, which
+	// it has when the node has had the time to notice, ages mean nothing and
+	// what is judged by them is excused.
 	Clocks bool `json:"clocks,omitempty"`
 }
 
