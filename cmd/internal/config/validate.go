@@ -80,6 +80,9 @@ func (c *Config) validateRelay(postgres bool, bad reporter) {
 	if !postgres && r.FailoverSlot {
 		bad("relay.failover_slot", "is for PostgreSQL; remove it")
 	}
+	if !postgres && r.Values != "full" {
+		bad("relay.values", "is %s, which is for PostgreSQL; remove it", r.Values)
+	}
 }
 
 func (c *Config) validateStream(bad reporter) {

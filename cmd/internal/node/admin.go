@@ -16,14 +16,12 @@ func (n *Node) serveAdmin(ctx context.Context) error {
 }
 
 // adminHandler is what the admin port answers: for people and their tools, not
-// for clients. Without ready, there is no /readyz.
+// for clients.
 func adminHandler(metrics http.Handler, ready func() (bool, []string)) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	if ready != nil {
-		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answerReady(w, ready) })
-	}
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answerReady(w, ready) })
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -19,7 +19,6 @@ import (
 	"github.com/freshet-cache/freshet/proxy/command"
 	"github.com/freshet-cache/freshet/proxy/server"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
-	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
 // Node is one node of the tier.
@@ -27,7 +26,7 @@ type Node struct {
 	config *config.Config
 	log    *slog.Logger
 
-	source    *sqlite.Source
+	source    database
 	catalog   *proxy.Catalog
 	clock     *clock.Clock
 	watermark *cdc.Watermark
@@ -84,7 +83,7 @@ func build(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger)
 	seams = seams.withDefaults()
 	n := &Node{config: c, log: log, clock: clock.New(seams.Local), watermark: cdc.NewWatermark(), registry: newRegistry()}
 	var err error
-	if n.source, n.catalog, err = sqlite.Open(ctx, sourceOptions(c), specs(c)); err != nil {
+	if n.source, n.catalog, err = openSource(ctx, c); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	if err := n.assemble(seams); err != nil {

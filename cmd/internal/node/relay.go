@@ -10,16 +10,14 @@ import (
 
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cdc/relay"
-	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
-	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
 // Relay ships the source's changes to the stream.
 type Relay struct {
 	config   *config.Config
 	log      *slog.Logger
-	outbox   *outbox.Log
+	changes  changeLog
 	producer *kafka.Producer
 	relay    *relay.Relay
 	registry registry
@@ -57,18 +55,16 @@ func CheckRelay(ctx context.Context, c *config.Config) error {
 
 func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Relay, error) {
 	seams = seams.withDefaults()
-	// The relay maps nothing itself; but what a node will refuse is better
-	// found before an outbox is installed for it.
-	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
+	changes, err := openLog(ctx, c, log)
+	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	producer, err := kafka.NewProducer(kafkaOptions(c), log)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
-	r := &Relay{config: c, log: log, producer: producer, registry: newRegistry()}
-	r.outbox = outbox.New(outbox.Options{Path: c.Source.SQLite.Path}, specs(c), log)
-	r.relay = relay.New(r.outbox, seams.Topic(&topic{Producer: producer, partitions: c.Relay.Partitions}), log, relay.Options{
+	r := &Relay{config: c, log: log, changes: changes, producer: producer, registry: newRegistry()}
+	r.relay = relay.New(changes, seams.Topic(&topic{Producer: producer, partitions: c.Relay.Partitions}), log, relay.Options{
 		Slot:               c.Relay.Slot,
 		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
 		PollInterval:       time.Duration(c.Relay.PollInterval),
@@ -90,10 +86,20 @@ func (r *Relay) Run(ctx context.Context) error {
 	parts := []part{{"relay", r.ship}}
 	if r.admin != nil {
 		parts = append(parts, part{"admin", func(ctx context.Context) error {
-			return serveHTTP(ctx, r.admin, adminHandler(r.registry.handler(), nil))
+			return serveHTTP(ctx, r.admin, adminHandler(r.registry.handler(), r.ready))
 		}})
 	}
-	return errors.Join(live(ctx, func() {}, parts), r.outbox.Close())
+	return errors.Join(live(ctx, func() {}, parts), r.changes.Close())
+}
+
+// ready reports whether changes are shipped, and what they wait for. A relay
+// that stands by for another one is not ready: no change would be missed if it
+// were gone.
+func (r *Relay) ready() (bool, []string) {
+	if problem := r.relay.Problem(); problem != "" {
+		return false, []string{problem}
+	}
+	return true, nil
 }
 
 // ship waits for the source and for Kafka as long as it takes. The source comes
@@ -134,7 +140,7 @@ func (r *Relay) Close() {
 		r.admin.Close()
 	}
 	r.producer.Close()
-	if err := r.outbox.Close(); err != nil {
-		r.log.Warn("close the outbox", "error", err)
+	if err := r.changes.Close(); err != nil {
+		r.log.Warn("close the log of changes", "error", err)
 	}
 }

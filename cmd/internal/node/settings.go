@@ -12,7 +12,6 @@ import (
 	"github.com/freshet-cache/freshet/proxy/resp"
 	"github.com/freshet-cache/freshet/proxy/server"
 	"github.com/freshet-cache/freshet/proxy/source/row"
-	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
 // This file is where settings become the packages' options.
@@ -23,10 +22,6 @@ func specs(c *config.Config) []row.Spec {
 		out = append(out, row.Spec{Name: u.Name, Table: u.Table, Key: u.Key, Column: u.Column, ReadOnly: u.ReadOnly})
 	}
 	return out
-}
-
-func sourceOptions(c *config.Config) sqlite.Options {
-	return sqlite.Options{Path: c.Source.SQLite.Path, Readers: c.Source.SQLite.Readers}
 }
 
 func cacheOptions(c *config.Config, catalog *proxy.Catalog) cache.Options {
