@@ -23,6 +23,7 @@ type Spec struct {
 	Key      []string // key columns, in the order of the parts; empty: the primary key
 	Column   string   // the column GET gives; empty: the whole row
 	ReadOnly bool     // refuse writes
+	Replica  bool     // read a replica: pinned entries, and no read-your-writes
 }
 
 // Mapping is a use case completed by its source.

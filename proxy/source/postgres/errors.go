@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// Class says what an error means for the one who sent a statement.
+type Class uint8
+
+// The classes of errors.
+const (
+	Other    Class = iota // it may pass: time was up, resources, rights
+	Rejected              // the statement's own: a constraint, a type, a trigger's refusal
+	ReadOnly              // the session may not write: a standby, or a setting
+	Conflict              // with another transaction; the same again may succeed
+	Lost                  // the connection; the server may go on with what it was sent
+	Stale                 // the catalog is not what the statement was made for
+	Pooled                // the session is not the one that was prepared
+)
+
+// Classify decides what an error means. SQLSTATE codes are in appendix A of
+// PostgreSQL's manual.
+func Classify(err error) Class {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return Other
+		}
+		return Lost
+	}
+	if s := pg.SeverityUnlocalized; s == "FATAL" || s == "PANIC" {
+		return Lost
+	}
+	switch pg.Code {
+	case "26000", "42P05": // no such statement, or one of that name
+		return Pooled
+	case "25006":
+		return ReadOnly
+	case "40001", "40P01": // serialization, deadlock
+		return Conflict
+	case "42P01", "42703", "42883", "42704", "3F000", "42P10": // table, column, operator, type, schema, unique index gone
+		return Stale
+	case "0A000":
+		if pg.Routine == "RevalidateCachedQuery" { // "cached plan must not change result type"
+			return Stale
+		}
+		return Rejected
+	}
+	switch pg.Code[:2] {
+	case "21", "22", "23", "27", "2F", "38", "39", "42", "44", "54", "P0":
+		return Rejected
+	}
+	return Other
+}
+
+// UnfitError says why a table, as it is, cannot be what a use case asks for,
+// and how to mend it.
+type UnfitError struct{ Reason string }
+
+func (e *UnfitError) Error() string { return e.Reason }
+
+func unfit(format string, args ...any) error {
+	return &UnfitError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// unavailable says that the database could not be read or written; nothing was
+// carried out.
+func unavailable(err error) error {
+	if errors.Is(err, proxy.ErrUnavailable) || errors.Is(err, proxy.ErrNotPrimary) {
+		return err
+	}
+	if why := reason(err); why != "" {
+		return &proxy.UnavailableError{Reason: why, Err: err}
+	}
+	return fmt.Errorf("%w: %w", proxy.ErrUnavailable, err)
+}
+
+// reason returns what the server or the catalog says is in the way, without
+// where the server is; "" if it is only that it did not answer.
+func reason(err error) string {
+	var unfit *UnfitError
+	var pg *pgconn.PgError
+	switch {
+	case errors.As(err, &unfit):
+		return unfit.Reason
+	case errors.As(err, &pg):
+		return pg.Message + mend(err)
+	}
+	return ""
+}
+
+// mend says what lets a connection be made, or a statement be carried out,
+// that failed. It begins with a colon, or is empty.
+func mend(err error) string {
+	var pg *pgconn.PgError
+	var verify *tls.CertificateVerificationError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &pg):
+		return mends[pg.Code]
+	case errors.As(err, &verify):
+		return ": give the authority with sslrootcert, or the name in the certificate as the host; sslmode=require does not look at it"
+	case strings.Contains(err.Error(), "refused TLS"):
+		return ": turn ssl on in the server, or allow sslmode=prefer"
+	case errors.As(err, &network):
+		return ": start the server, or correct its host and port"
+	}
+	return ""
+}
+
+var mends = map[string]string{
+	"28P01": ": correct the user or the password (in the URL, the environment or .pgpass)",
+	"28000": ": let the server's pg_hba.conf admit this user from here with this sslmode, or correct the user",
+	"3D000": ": create the database, or correct its name",
+	"42501": ": grant it to the user, or use another",
+	"53300": ": raise the server's max_connections, or use smaller pools",
+	"57P03": ": it will be asked again",
+	"42P01": ": create the table, or correct the use case",
+	"08P01": ": a pooler in front of the database must pass these start-up parameters, or ignore them (ignore_startup_parameters)",
+}

@@ -1,0 +1,96 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// Head is what a snapshot says of itself.
+type Head struct {
+	Identity proxy.Identity // zero if a standby answered
+	Insert   uint64         // the end of the log, read after the snapshot was taken; 0 on a standby
+	settled  bool           // the settings are as they have to be
+}
+
+// Position is behind all that the snapshot shows: a commit was in the log
+// before any snapshot could show it.
+func (h Head) Position() proxy.Position {
+	if h.Insert == 0 {
+		return proxy.Position{}
+	}
+	return proxy.Position{Commit: h.Insert, Seq: math.MaxUint64}
+}
+
+// headColumns is how many columns headList has.
+const headColumns = 5
+
+// headList is the columns of a Head: who answers, the end of the log with the
+// timeline that is written to, and the settings. The snapshot is a primary's
+// only if its transaction could write: with a standby that is promoted
+// meanwhile, pg_is_in_recovery() is false already when the snapshot is still
+// the standby's. The log's functions fail on a standby.
+func headList() string {
+	settings, _ := observed()
+	const primary = `pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()`
+	return `CASE WHEN ` + primary + ` THEN pg_catalog.pg_current_wal_insert_lsn() END AS h_insert,
+		CASE WHEN ` + primary + ` THEN pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8) END AS h_timeline,
+		(SELECT system_identifier FROM pg_catalog.pg_control_system()) AS h_system,
+		(extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8 AS h_started,
+		` + settings + ` AS h_settings`
+}
+
+// parseHead reads what headList selected.
+func parseHead(values [][]byte) (h Head, err error) {
+	_, want := observed()
+	h.settled = string(values[4]) == want
+	if values[0] == nil || values[1] == nil {
+		return h, nil
+	}
+	if h.Insert, err = ParseLSN(string(values[0])); err != nil {
+		return h, err
+	}
+	var timeline [4]byte
+	if _, err := hex.Decode(timeline[:], values[1]); err != nil {
+		return h, fmt.Errorf("timeline %q: %w", values[1], err)
+	}
+	for _, b := range timeline {
+		h.Identity.Timeline = h.Identity.Timeline<<8 | uint64(b)
+	}
+	if h.Identity.System, err = strconv.ParseUint(string(values[2]), 10, 64); err != nil {
+		return h, fmt.Errorf("system identifier %q: %w", values[2], err)
+	}
+	if h.Identity.Started, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
+		return h, fmt.Errorf("start of the server %q: %w", values[3], err)
+	}
+	return h, nil
+}
+
+// Head asks the server who it is, in a transaction of its own.
+func (c *Conn) Head(ctx context.Context) (h Head, err error) {
+	err = c.Query(ctx, func(values [][]byte) (err error) {
+		h, err = parseHead(values)
+		return err
+	}, "SELECT "+headList())
+	return h, err
+}
+
+// ParseLSN reads a place in the log as PostgreSQL writes it: two numbers in
+// hexadecimal.
+func ParseLSN(text string) (uint64, error) {
+	high, low, ok := strings.Cut(text, "/")
+	h, err := strconv.ParseUint(high, 16, 32)
+	if err != nil || !ok {
+		return 0, fmt.Errorf("%q is no place in the log", text)
+	}
+	l, err := strconv.ParseUint(low, 16, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no place in the log", text)
+	}
+	return h<<32 | l, nil
+}
