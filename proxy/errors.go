@@ -15,6 +15,10 @@ var (
 	ErrNotPrimary = errors.New("not answered by the current primary")
 	// ErrUnknownOutcome: the connection was lost while a write committed.
 	ErrUnknownOutcome = errors.New("outcome of the write is unknown")
+	// ErrWrongPassword: there is no user of that name and password.
+	ErrWrongPassword = errors.New("wrong name or password")
+	// ErrShed: refused, since too much of the kind waits already.
+	ErrShed = errors.New("too much at once")
 	// ErrReadOnly: the use case takes no writes.
 	ErrReadOnly = errors.New("use case is read-only")
 )

@@ -28,6 +28,7 @@ type Options struct {
 	FlushBytes int         // replies gathered before they must be written; default 64 KiB
 	BatchKeys  int         // most keys of a pipeline that go to the source together; default 1024. One MGET always does
 	BatchBytes int         // values of a pipeline to have in memory at a time, about; default 4 MiB
+	Users      Users       // who must say who they are; default nil: nobody must, and everybody may everything
 	Version    string      // of Freshet, as INFO tells it; default "devel"
 }
 
@@ -51,7 +52,8 @@ type Commands struct {
 	opts      Options
 	started   time.Time
 
-	everything *proxy.Rights // of who need not say who they are
+	users Users
+	first *proxy.Rights // of a new connection; nil: who begins must say who they are
 
 	rows   []command
 	byName map[string]*command
@@ -72,9 +74,13 @@ func New(catalog *proxy.Catalog, source proxy.Source, inspector Inspector, opts 
 	c := &Commands{
 		catalog: catalog, source: source, inspector: inspector,
 		opts: opts.withDefaults(), started: time.Now(),
-		everything: proxy.AllRights(catalog),
-		rows:       table(), byName: map[string]*command{},
+		users: opts.Users,
+		rows:  table(), byName: map[string]*command{},
 		shards: make([]counters, 4*runtime.GOMAXPROCS(0)),
+	}
+	if c.users == nil {
+		c.first = proxy.AllRights(catalog)
+		c.users = everybody{c.first}
 	}
 	for i := range c.rows {
 		c.rows[i].index = i

@@ -21,10 +21,25 @@
 // a client that sends MULTI, SET and EXEC in one pipeline would otherwise be
 // told of a failure while the SET stands (multi.go).
 //
+// Who a connection is, [Users] says; until then it may call what the table
+// gives to anyone, and its requests are held to the limits of strangers. The
+// right a row of the table names is asked for each key of the command, before
+// anything of it is carried out, and who has not got it learns neither whether
+// the key is well spelled nor whether there is such a use case (rights.go).
+//
+// What a connection asks of all its reads are its guarantees: a bound, a token
+// that they carry, a session. A read can add its own, as words of FRESHET.GET
+// or behind its key ("users:42%?maxstale=500&token=17"): the tighter bound of
+// its own or else the connection's or else the use case's, and the highest
+// token. A connection's name may bring them ("app%?session&maxstale=500"), for
+// clients that can send nothing else (freshness.go). In a session, two reads of
+// one key never go to the source in one call (apart.go).
+//
 // Tokens, positions and times are decimal text, not RESP integers: they are
 // above 2⁵³, where clients in JavaScript lose digits.
 //
 // [Commands] may be used concurrently; a Session by one goroutine at a time.
-// Read command.go first, then table.go, session.go, gather.go, and then the
-// commands themselves: read.go, write.go, freshet.go, connection.go, multi.go, about.go.
+// Read command.go first, then table.go, session.go, gather.go, rights.go,
+// freshness.go, apart.go, and then the commands themselves: read.go, write.go,
+// freshet.go, guarantee.go, hello.go, connection.go, multi.go, about.go.
 package command

@@ -1,22 +1,18 @@
 package command
 
 import (
-	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
 )
 
 // freshGet: FRESHET.GET key [MAXSTALE ms | STRONG | TOKEN t] [PROOF]. Options
-// may be combined: all of them hold.
+// may be combined, with those behind the key, too: all of them hold.
 func (s *Session) freshGet(args [][]byte) {
 	c := s.call(reads, (*Session).answerFreshGet)
-	key, err := s.key(args[1])
-	var f proxy.Freshness
+	key, f, err := s.wish(args[1])
 	if err == nil {
-		f, c.proof, err = freshness(args[2:])
+		f, err = c.options(f, args[2:])
 	}
 	if err != nil {
 		s.drop(c, err)
@@ -25,37 +21,34 @@ func (s *Session) freshGet(args [][]byte) {
 	s.read(c, key, f)
 }
 
-func freshness(options [][]byte) (f proxy.Freshness, proof bool, err error) {
+func (c *call) options(f proxy.Freshness, options [][]byte) (proxy.Freshness, error) {
 	for len(options) > 0 {
+		var wish proxy.Freshness
+		var err error
 		word := strings.ToUpper(string(options[0]))
 		options = options[1:]
 		switch {
 		case word == "STRONG":
-			f.Strong = true
+			wish.Strong = true
 		case word == "PROOF":
-			proof = true
+			c.proof = true
 		case len(options) == 0:
-			return f, proof, errSyntax
+			return f, errSyntax
 		case word == "MAXSTALE":
-			ms, err := strconv.ParseInt(string(options[0]), 10, 64)
-			if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
-				return f, proof, errMaxStale
-			}
-			f.MaxStale = time.Duration(ms) * time.Millisecond
-			f.Strong = f.Strong || ms == 0 // no staleness at all is what STRONG says
+			wish, err = maxStale(options[0])
 			options = options[1:]
 		case word == "TOKEN":
-			t, err := strconv.ParseInt(string(options[0]), 10, 64)
-			if err != nil || t < 0 {
-				return f, proof, errToken
-			}
-			f.Token = proxy.Time(t)
+			wish, err = atToken(options[0])
 			options = options[1:]
 		default:
-			return f, proof, errSyntax
+			return f, errSyntax
 		}
+		if err != nil {
+			return f, err
+		}
+		f = both(f, wish)
 	}
-	return f, proof, nil
+	return f, nil
 }
 
 func (s *Session) answerFreshGet(c *call) bool {
@@ -63,34 +56,12 @@ func (s *Session) answerFreshGet(c *call) bool {
 	if !c.proof || r.Err != nil {
 		return s.answerGet(c)
 	}
-	s.w.Map(5)
+	s.w.Map(1 + proofPairs)
 	s.w.BulkString("value")
 	s.value(s.pending.requests[c.first].Key.UseCase, r.Row)
-	s.w.BulkString("version")
-	if r.Position.Known() {
-		s.w.BulkString(strconv.FormatUint(r.Position.Commit, 10) + "/" + strconv.FormatUint(r.Position.Seq, 10))
-	} else {
-		s.w.Null()
-	}
-	s.w.BulkString("as_of")
-	s.time(r.AsOf, r.AsOf != proxy.Never)
-	s.w.BulkString("bound_met")
-	s.w.Bool(r.Origin != proxy.FromStale)
-	s.w.BulkString("origin")
-	s.w.BulkString(r.Origin.String())
+	s.proofOf(r)
 	return true
 }
-
-// time writes a source time in decimal nanoseconds.
-func (s *Session) time(t proxy.Time, known bool) {
-	if !known {
-		s.w.Null()
-		return
-	}
-	s.w.BulkString(strconv.FormatInt(int64(t), 10))
-}
-
-func (s *Session) freshToken([][]byte) { s.time(s.token, s.token != 0) }
 
 func (s *Session) freshExplain(args [][]byte) {
 	key, err := s.key(args[1])

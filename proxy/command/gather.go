@@ -22,6 +22,7 @@ type gathered struct {
 	written  []proxy.Written
 	fields   []row.Field // of the writes
 	columns  [][]byte    // the names HGET and HMGET ask for
+	apart    *apart      // of the requests; nil outside a session
 }
 
 // call is one gathered command and where its part of the rest lies.
@@ -87,7 +88,11 @@ func (s *Session) call(k kind, answer func(*Session, *call) bool) *call {
 
 // read adds a request to a call.
 func (s *Session) read(c *call, key proxy.Key, f proxy.Freshness) {
-	s.pending.requests = append(s.pending.requests, proxy.Request{Key: key, Freshness: f})
+	p := &s.pending
+	if s.session {
+		p.apart.add(p.requests, key.Text)
+	}
+	p.requests = append(p.requests, proxy.Request{Key: key, Freshness: s.of(f)})
 	c.n++
 }
 
@@ -104,6 +109,9 @@ func (s *Session) drop(c *call, err error) {
 		p.writes = p.writes[:c.first]
 	} else {
 		p.requests = p.requests[:c.first]
+		if s.session {
+			p.apart.truncate(c.first)
+		}
 	}
 	c.n, c.err = 0, err
 }
@@ -117,8 +125,7 @@ func (s *Session) settle(ctx context.Context) bool {
 	}
 	hook.At("command.settle")
 	if len(p.requests) > 0 {
-		p.results = sized(p.results, len(p.requests))
-		s.all.source.Load(ctx, p.requests, p.results)
+		s.load(ctx)
 		s.adapt()
 	}
 	if len(p.writes) > 0 {
@@ -151,9 +158,7 @@ func (s *Session) answer() bool {
 			return false
 		}
 		c := &p.calls[p.answered]
-		if c.err != nil {
-			s.refuse(c.err)
-		} else if !c.answer(s, c) {
+		if !s.reply(c) {
 			return false
 		}
 		s.release(c)
@@ -161,6 +166,18 @@ func (s *Session) answer() bool {
 	}
 	p.reset()
 	return true
+}
+
+// reply answers one call, as far as there is room.
+func (s *Session) reply(c *call) bool {
+	if c.err != nil {
+		s.refuse(c.err)
+		return true
+	}
+	if s.proof && s.pending.kind == reads && c.n == 1 && !c.proof {
+		s.attribute(s.result(c.first))
+	}
+	return c.answer(s, c)
 }
 
 // release lets go of the rows of a call that is answered: those of the calls
@@ -178,6 +195,9 @@ func (p *gathered) reset() {
 	p.requests, p.results = emptied(p.requests), emptied(p.results)
 	p.writes, p.written = emptied(p.writes), emptied(p.written)
 	p.fields, p.columns = emptied(p.fields), emptied(p.columns)
+	if p.apart != nil {
+		p.apart.reset()
+	}
 }
 
 func emptied[T any](s []T) []T {

@@ -15,3 +15,11 @@ func TestMutantRepliesShifted(t *testing.T) {
 		t.Error("replies off by one are not noticed")
 	}
 }
+
+func TestMutantSessionTokenIsAsOf(t *testing.T) {
+	hook.Set(hook.SessionTokenIsAsOf)
+	defer hook.Set(hook.None)
+	if checkSession(t) == nil {
+		t.Error("a session whose token is an as-of is not noticed")
+	}
+}

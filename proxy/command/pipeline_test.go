@@ -282,10 +282,18 @@ func hits(t testing.TB) (*Session, []byte) {
 }
 
 func BenchmarkGet(b *testing.B) {
-	for _, depth := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+	for _, c := range []struct {
+		setup string
+		depth int
+	}{{"", 1}, {"", 16}, {"", 64}, {"FRESHET.SESSION ON", 1}, {"FRESHET.SESSION ON", 64}} {
+		depth := c.depth
+		b.Run(fmt.Sprintf("%sdepth=%d", c.setup, depth), func(b *testing.B) {
 			session, _ := hits(b)
-			in := []byte(strings.Repeat(multibulk("GET", "key:000001"), depth))
+			do(session, c.setup+"\n")
+			var in []byte
+			for i := range depth {
+				in = append(in, multibulk("GET", fmt.Sprintf("key:%06d", i))...)
+			}
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {

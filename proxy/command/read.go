@@ -33,19 +33,19 @@ func (s *Session) hgetall(args [][]byte) {
 func (s *Session) readKeys(keys [][]byte, answer func(*Session, *call) bool) {
 	c := s.call(reads, answer)
 	for _, text := range keys {
-		key, err := s.key(text)
+		key, f, err := s.wish(text)
 		if err != nil {
 			s.drop(c, err)
 			return
 		}
-		s.read(c, key, proxy.Freshness{})
+		s.read(c, key, f)
 	}
 }
 
 // readHash gathers a read of columns of one row: command, key, names.
 func (s *Session) readHash(args [][]byte, answer func(*Session, *call) bool) {
 	c := s.call(reads, answer)
-	key, err := s.key(args[1])
+	key, f, err := s.wish(args[1])
 	if err == nil && key.UseCase.Mapping.Shape() != row.WholeRow {
 		err = errWrongType
 	}
@@ -53,7 +53,7 @@ func (s *Session) readHash(args [][]byte, answer func(*Session, *call) bool) {
 		s.drop(c, err)
 		return
 	}
-	s.read(c, key, proxy.Freshness{})
+	s.read(c, key, f)
 	s.pending.columns = append(s.pending.columns, args[2:]...)
 	c.wanted = len(args) - 2
 }
@@ -83,6 +83,9 @@ func (s *Session) answerMGet(c *call) bool {
 			return false
 		}
 		i := c.first + c.progress
+		if s.proof && c.n > 1 {
+			s.attribute(s.result(i))
+		}
 		s.value(s.pending.requests[i].Key.UseCase, s.result(i).Row)
 		s.pending.results[i].Row = row.Row{}
 	}

@@ -45,6 +45,7 @@ func TestVectors(t *testing.T) {
 			InputHex  string `json:"input_hex"`
 			OutputHex string `json:"output_hex"`
 			Closed    bool
+			Server    string // and how it was set up
 		}
 	}
 	text, err := os.ReadFile("testdata/resp_redis7.json")
@@ -60,7 +61,11 @@ func TestVectors(t *testing.T) {
 		input, _ := hex.DecodeString(v.InputHex)
 		output, _ := hex.DecodeString(v.OutputHex)
 		want := connectionID.ReplaceAllString(string(output), "$2\r\nid\r\n:1\r\n")
-		got, end := drive(newSession(t, newFake()), mapped(v.Name, string(input)), len(input)+100)
+		var options Options
+		if strings.HasSuffix(v.Server, "requirepass secret") {
+			options.Users = someUsers(t)
+		}
+		got, end := drive(New(catalog(t), newFake(), newFake(), options).NewSession(), mapped(v.Name, string(input)), len(input)+100)
 		got = connectionID.ReplaceAllString(got, "$2\r\nid\r\n:1\r\n")
 		line := v.Name + " | same"
 		if got != want || v.Closed != (end != Read) {

@@ -87,6 +87,9 @@ func (s *Session) hide(text []byte, err error) error {
 	if hidden := s.granted(s.all.catalog.Named(string(name))); hidden != nil {
 		return hidden
 	}
+	if bytes.Contains(text, optionMark) {
+		return errKeyWrite
+	}
 	return err
 }
 

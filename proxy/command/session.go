@@ -28,14 +28,14 @@ type Session struct {
 	w      resp.Writer
 	next   Next // Close or Drop once a command has ended the connection
 
-	id    int64
-	name  []byte
-	token proxy.Time // of the last write; 0: there was none
+	id   int64
+	name []byte
 
 	rights *proxy.Rights // of the user; nil: they have not said who they are
 	need   proxy.Right   // what the command at hand needs of each of its keys
 
 	multiState
+	guarantees
 
 	pending gathered
 	batch   int // keys to gather at most, now: see adapt
@@ -44,13 +44,14 @@ type Session struct {
 // NewSession returns the logic of a new connection.
 func (c *Commands) NewSession() *Session {
 	id := c.lastID.Add(1)
-	return &Session{
+	s := &Session{
 		all: c, id: id,
 		calls:  &c.shards[int(id)%len(c.shards)].n,
 		parser: resp.NewParser(c.opts.Limits),
-		rights: c.everything,
 		batch:  min(firstBatch, c.opts.BatchKeys),
 	}
+	s.enter(c.first)
+	return s
 }
 
 // Replies returns what the last Step appended. It is valid until the next one.
@@ -61,7 +62,8 @@ func (s *Session) Replies() []byte { return s.w.Out }
 // done with. Until a Step returns Read, in must stay where it is in memory:
 // requests that are not answered yet lie there.
 //
-// ctx ends the wait for the source.
+// ctx ends the wait for the source, and with it the connection: of the requests
+// behind, no write is carried out.
 func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
 	s.recycle()
 	if !s.answer() { // what the last Step left over
@@ -80,6 +82,9 @@ func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
 		if cmd == nil || !s.joins(cmd) {
 			if !s.settle(ctx) {
 				return n, Again // this request is parsed once more, then
+			}
+			if ctx.Err() != nil {
+				return n, Drop
 			}
 		}
 		if err != nil {

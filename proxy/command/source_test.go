@@ -17,7 +17,8 @@ type fake struct {
 	tokens proxy.Time
 	errs   map[string]error // by key text
 	origin proxy.Origin
-	log    []string // one line per call of Load, Apply, and the inspector
+	upper  proxy.Time // of every result; a write raises it by its token
+	log    []string   // one line per call of Load, Apply, and the inspector
 	last   []proxy.Request
 }
 
@@ -74,7 +75,7 @@ func (s *fake) Load(_ context.Context, reqs []proxy.Request, results []proxy.Res
 		keys[i] = string(r.Key.Text)
 		results[i] = proxy.Result{
 			Row: s.rows[keys[i]], Err: s.errs[keys[i]], Origin: s.origin,
-			AsOf: 1_700_000_000_000_000_001, Position: proxy.Position{Commit: 7, Seq: 2},
+			AsOf: 1_700_000_000_000_000_001, Upper: s.upper, Position: proxy.Position{Commit: 7, Seq: 2},
 		}
 	}
 	s.log = append(s.log, "load "+strings.Join(keys, " "))

@@ -45,7 +45,10 @@ func table() []command {
 		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "Deletes rows in the database."},
 
 		{name: "freshet.get", arity: -2, kind: reads, flags: read, keys: one, right: reader, group: freshn, run: (*Session).freshGet, summary: "GET with MAXSTALE ms, STRONG or TOKEN t; PROOF adds version, as-of, bound and origin."},
-		{name: "freshet.token", arity: 1, flags: "fast", right: known, group: freshn, run: (*Session).freshToken, summary: "The token of this connection's last write."},
+		{name: "freshet.token", arity: -1, flags: "fast", right: known, group: freshn, run: (*Session).freshToken, summary: "The token of this connection's last write, or in a session of all it has seen; a token given raises it, and reads carry that."},
+		{name: "freshet.session", arity: 2, flags: "fast", right: known, group: freshn, run: (*Session).freshSession, summary: "ON: no read of this connection is older than what it has read or written before. OFF ends that."},
+		{name: "freshet.maxstale", arity: 2, flags: "fast", right: known, group: freshn, run: (*Session).freshMaxStale, summary: "The bound of this connection's reads in milliseconds, 0 as fresh as the database; OFF: that of each use case."},
+		{name: "freshet.proof", arity: 2, flags: "fast", right: known, group: freshn, run: (*Session).freshProof, summary: "ON: in RESP3, replies to reads carry version, as-of, bound and origin as attributes."},
 		{name: "freshet.explain", arity: 2, flags: "readonly", keys: one, right: reader, group: freshn, run: (*Session).freshExplain, summary: "What a read of the key would find now."},
 		{name: "freshet.invalidate", arity: -2, flags: "admin", keys: one, right: admin, group: freshn, run: (*Session).freshInvalidate, summary: "Drops the entry of a key, or with USECASE name all of a use case."},
 		{name: "freshet.lag", arity: 1, flags: "readonly", right: known, group: freshn, run: (*Session).freshLag, summary: "How far behind its sources this node is."},

@@ -15,26 +15,32 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 
 const (
-	errSyntax     refusal = "ERR syntax error"
-	errWrongType  refusal = "WRONGTYPE Operation against a key holding the wrong kind of value"
-	errExpiry     refusal = "ERR SET takes no expiry: the row lives in the database"
-	errCondition  refusal = "ERR SET takes no NX, XX or GET: a condition would have to be decided by the database"
-	errSetRow     refusal = "ERR SET writes one column, and this use case maps the whole row"
-	errInMulti    refusal = "ERR transactions are not offered: the command is not carried out"
-	errNested     refusal = "ERR MULTI calls can not be nested"
-	errNoMulti    refusal = "ERR EXEC without MULTI"
-	errNoDiscard  refusal = "ERR DISCARD without MULTI"
-	errExecAbort  refusal = "EXECABORT Transaction discarded because of previous errors."
-	errMaxStale   refusal = "ERR MAXSTALE is not a number of milliseconds"
-	errToken      refusal = "ERR TOKEN is not a token of FRESHET.TOKEN"
-	errName       refusal = "ERR Client names cannot contain spaces, newlines or special characters."
-	errWrongPass  refusal = "WRONGPASS invalid username-password pair or user is disabled."
-	errNoAuth     refusal = "NOAUTH Authentication required."
-	errNoKey      refusal = "NOPERM this user has no permissions to access one of the keys used as arguments"
-	errNoPassword refusal = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
-	errNoInteger  refusal = "ERR value is not an integer or out of range"
-	errDatabase   refusal = "ERR DB index is out of range"
-	errNoCluster  refusal = "ERR This instance has cluster support disabled"
+	errSyntax      refusal = "ERR syntax error"
+	errWrongType   refusal = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errExpiry      refusal = "ERR SET takes no expiry: the row lives in the database"
+	errCondition   refusal = "ERR SET takes no NX, XX or GET: a condition would have to be decided by the database"
+	errSetRow      refusal = "ERR SET writes one column, and this use case maps the whole row"
+	errInMulti     refusal = "ERR transactions are not offered: the command is not carried out"
+	errNested      refusal = "ERR MULTI calls can not be nested"
+	errNoMulti     refusal = "ERR EXEC without MULTI"
+	errNoDiscard   refusal = "ERR DISCARD without MULTI"
+	errExecAbort   refusal = "EXECABORT Transaction discarded because of previous errors."
+	errMaxStale    refusal = "ERR MAXSTALE is not a number of milliseconds"
+	errToken       refusal = "ERR TOKEN is not a token of FRESHET.TOKEN"
+	errKeyOption   refusal = "ERR options behind a key are maxstale=ms, strong and token=t, joined by &"
+	errKeyWrite    refusal = "ERR options behind a key are for reads"
+	errNameOption  refusal = "ERR options behind a connection's name are session, strong and maxstale=ms, joined by &"
+	errProof       refusal = "ERR proofs are attributes of RESP3: say HELLO 3 first, or use FRESHET.GET key PROOF"
+	errName        refusal = "ERR Client names cannot contain spaces, newlines or special characters."
+	errVersion     refusal = "ERR Protocol version is not an integer or out of range"
+	errNoProto     refusal = "NOPROTO unsupported protocol version"
+	errHelloNoAuth refusal = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	errNoAuth      refusal = "NOAUTH Authentication required."
+	errNoKey       refusal = "NOPERM this user has no permissions to access one of the keys used as arguments"
+	errNoPassword  refusal = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errNoInteger   refusal = "ERR value is not an integer or out of range"
+	errDatabase    refusal = "ERR DB index is out of range"
+	errNoCluster   refusal = "ERR This instance has cluster support disabled"
 )
 
 // words are what a client is told of an error. The first word is what
@@ -54,6 +60,10 @@ func words(err error) string {
 		return "ERR " + rejected.Reason
 	case errors.Is(err, proxy.ErrUnknownUseCase):
 		return "ERR no such use case: a key is spelled usecase:part"
+	case errors.Is(err, proxy.ErrWrongPassword):
+		return "WRONGPASS invalid username-password pair or user is disabled."
+	case errors.Is(err, proxy.ErrShed):
+		return "ERR too many at once: try again"
 	case errors.Is(err, proxy.ErrReadOnly):
 		return "ERR use case is read-only"
 	case errors.Is(err, proxy.ErrUnknownOutcome):

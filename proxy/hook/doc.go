@@ -37,6 +37,7 @@ const (
 	NoNodeGate            // 5.3: nothing is applied before it is visible
 	InstallWritten        // 7.1: a written value is not installed unchecked
 	TokenIsCommitTime     // 7.2: a token is read after the commit's reply
+	SessionTokenIsAsOf    // 7.3: a session's token rises to the upper time of what it reads
 	FingerprintUnread     // 6.5: a changed catalog is announced before the checkpoint
 	ClockSuspends         // 1: the local clock counts suspended time
 )

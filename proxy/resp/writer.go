@@ -84,6 +84,10 @@ func (w *Writer) Map(n int) {
 	w.Array(2 * n)
 }
 
+// Attribute begins n pairs of replies about the reply behind them. RESP2 has
+// no such thing.
+func (w *Writer) Attribute(n int) { w.head('|', int64(n)) }
+
 // Bool writes a truth value: 1 or 0 in RESP2.
 func (w *Writer) Bool(b bool) {
 	switch {
