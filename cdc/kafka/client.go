@@ -2,12 +2,10 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -170,34 +168,6 @@ func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, erro
 	}
 	return out, nil
 }
-
-// cleanup returns the topic's cleanup.policy, "" if this user may not know.
-func (c *client) cleanup(ctx context.Context) (string, error) {
-	kc := &kafkago.Client{Addr: c.addr(), Transport: c.transport, Timeout: c.patience()}
-	res, err := kc.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{
-		Resources: []kafkago.DescribeConfigRequestResource{{
-			ResourceType: kafkago.ResourceTypeTopic,
-			ResourceName: c.opts.Topic,
-			ConfigNames:  []string{"cleanup.policy"},
-		}},
-	})
-	if err != nil {
-		return "", fmt.Errorf("read settings of topic %q: %w", c.opts.Topic, err)
-	}
-	for _, r := range res.Resources {
-		if errors.Is(r.Error, kafkago.UnknownTopicOrPartition) {
-			return "", ErrNoTopic
-		}
-		for _, e := range r.ConfigEntries {
-			if e.ConfigName == "cleanup.policy" {
-				return e.ConfigValue, nil
-			}
-		}
-	}
-	return "", nil
-}
-
-func compacts(policy string) bool { return strings.Contains(policy, "compact") }
 
 // patience is how long a broker may take over a question it can answer at
 // once, a connection that is made for it included.

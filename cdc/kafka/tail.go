@@ -123,7 +123,7 @@ func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []
 		return nil, nil, err
 	}
 	// Where it cannot be had, the topic counts as not compacting.
-	policy, _ := t.client.cleanup(ctx)
+	policy, _ := t.client.policy(ctx)
 	if hook.Mutant(hook.EpochBeforePosition) {
 		handler.Attached(len(leaders))
 		handler = deaf{handler}
@@ -134,7 +134,7 @@ func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []
 	}
 	parts := make([]*partition, len(ends))
 	for i, end := range ends {
-		parts[i] = newPartition(i, end, compacts(policy))
+		parts[i] = newPartition(i, end, policy.compacts())
 	}
 	handler.Attached(len(parts))
 	return parts, leaders, nil

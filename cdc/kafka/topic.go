@@ -37,31 +37,40 @@ func (e *UnfitTopicError) Error() string {
 	return fmt.Sprintf("kafka: topic %q does not fit: %s", e.Topic, e.Reason)
 }
 
-// checkPolicy refuses compaction: it makes one record of several changes of a
-// key, and every change needs the one before it.
+// checkPolicy refuses a topic that is kept in a way that cannot work, and tells
+// of what is less than safe.
 func (p *Producer) checkPolicy(ctx context.Context) error {
-	policy, err := p.client.cleanup(ctx)
-	if err == nil && compacts(policy) {
-		err = &UnfitTopicError{Topic: p.client.opts.Topic, Reason: fmt.Sprintf(
-			"its cleanup.policy is %q: set it to delete", policy)}
+	policy, err := p.client.policy(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	if reason := policy.unfit(p.client.opts.BatchMaxBytes); reason != "" {
+		return &UnfitTopicError{Topic: p.client.opts.Topic, Reason: reason}
+	}
+	if reason := policy.weak(); reason != "" {
+		p.news.log.Warn("the topic may lose what it has acknowledged", "reason", reason)
+	}
+	return nil
 }
 
 func (p *Producer) create(ctx context.Context, partitions int) error {
 	opts := &p.client.opts
 	kc := &kafkago.Client{Addr: p.client.addr(), Transport: p.client.transport, Timeout: opts.ProduceTimeout}
+	settings := []kafkago.ConfigEntry{
+		{ConfigName: "cleanup.policy", ConfigValue: "delete"},
+		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(opts.Retention.Milliseconds(), 10)},
+		// A leader that lacks acknowledged records would cut the log under
+		// every reader.
+		{ConfigName: "unclean.leader.election.enable", ConfigValue: "false"},
+	}
+	if opts.Replication > 2 { // of two, the loss of one would stop the stream
+		settings = append(settings, kafkago.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: "2"})
+	}
 	res, err := kc.CreateTopics(ctx, &kafkago.CreateTopicsRequest{Topics: []kafkago.TopicConfig{{
 		Topic:             opts.Topic,
 		NumPartitions:     partitions,
 		ReplicationFactor: opts.Replication,
-		ConfigEntries: []kafkago.ConfigEntry{
-			{ConfigName: "cleanup.policy", ConfigValue: "delete"},
-			{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(opts.Retention.Milliseconds(), 10)},
-			// A leader that lacks acknowledged records would cut the log
-			// under every reader.
-			{ConfigName: "unclean.leader.election.enable", ConfigValue: "false"},
-		},
+		ConfigEntries:     settings,
 	}}})
 	if err != nil {
 		return fmt.Errorf("create topic %q: %w", opts.Topic, err)
