@@ -332,3 +332,16 @@ func FuzzSession(f *testing.F) {
 		}
 	})
 }
+
+// However much room there is left, an array begins once.
+func TestArraysBeginOnce(t *testing.T) {
+	for size := range 80 {
+		s := newFake()
+		s.rows["key:a"] = encode(value, strings.Repeat("x", size+1))
+		session := New(catalog(t), s, s, Options{FlushBytes: 64}).NewSession()
+		value := fmt.Sprintf("$%d\r\n%s\r\n", size+1, strings.Repeat("x", size+1))
+		if got, want := do(session, "GET key:a\nMGET key:a key:b\n"), value+"*2\r\n"+value+"$-1\r\n"; got != want {
+			t.Errorf("behind a value of %d bytes: got %q, want %q", size+1, got, want)
+		}
+	}
+}

@@ -79,7 +79,8 @@ func (s *Session) answerMGet(c *call) bool {
 		s.w.Array(c.n)
 	}
 	for ; c.progress < c.n; c.progress++ {
-		if len(s.w.Out) >= s.all.opts.FlushBytes {
+		// Not before the first element: no progress is where the array begins.
+		if c.progress > 0 && len(s.w.Out) >= s.all.opts.FlushBytes {
 			return false
 		}
 		i := c.first + c.progress
