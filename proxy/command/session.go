@@ -57,6 +57,9 @@ func (c *Commands) NewSession() *Session {
 // Replies returns what the last Step appended. It is valid until the next one.
 func (s *Session) Replies() []byte { return s.w.Out }
 
+// Stranger reports whether the client still has to say who it is.
+func (s *Session) Stranger() bool { return s.rights == nil }
+
 // Step runs the requests at the front of in, in order, until there is no
 // complete one left or Replies is full, and returns how many bytes of in are
 // done with. Until a Step returns Read, in must stay where it is in memory:

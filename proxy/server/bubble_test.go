@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/command"
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
@@ -55,11 +56,8 @@ func (p *pipes) dial() net.Conn {
 
 // bubble runs a server over pipes in a bubble. stop ends its context and
 // returns how long Run took from there.
-func bubble(t *testing.T, src *table, opts Options, f func(t *testing.T, s *running, p *pipes, stop func() time.Duration)) {
+func bubble(t *testing.T, src proxy.Source, opts Options, f func(t *testing.T, s *running, p *pipes, stop func() time.Duration)) {
 	synctest.Test(t, func(t *testing.T) {
-		if src.rows == nil {
-			src.rows = map[string]row.Row{}
-		}
 		s := &running{reg: prometheus.NewRegistry()}
 		s.Server = New(command.New(catalog(t), src, nil, command.Options{}), slog.New(slog.NewTextHandler(io.Discard, nil)), s.reg, opts)
 		p := newPipes()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/freshet-cache/freshet/proxy/command"
@@ -20,13 +21,14 @@ const (
 	byCommand             // QUIT, or bytes that are no request
 	byIdle                // nothing came for the idle timeout
 	bySlow                // replies were not taken for the write timeout
+	byStranger            // it did not say who it is
 	byDrain               // the server stops
 	byPanic               // a defect
 	numberEnds = iota
 )
 
 func (e end) String() string {
-	return [numberEnds]string{"client", "command", "idle", "slow", "drain", "panic"}[e]
+	return [numberEnds]string{"client", "command", "idle", "slow", "stranger", "drain", "panic"}[e]
 }
 
 const (
@@ -48,13 +50,19 @@ type conn struct {
 
 	in         []byte // the read buffer
 	start, end int    // what of it is read and not done with
+
+	until time.Time // when a stranger's time is over; zero: it is none
+
+	giveUp  context.CancelCauseFunc // ends the step under way, and with it the connection; set before the first
+	steps   atomic.Uint64           // steps begun and ended: odd within one
+	watched uint64                  // what steps was when the watch last looked; under the server's mu
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{
 		server: s, net: nc,
 		session: s.commands.NewSession(),
-		out:     newOutbox(nc, s.opts.WriteTimeout, s.opts.OutputBytes),
+		out:     newOutbox(nc, s.opts.WriteTimeout),
 		in:      make([]byte, smallBuffer),
 	}
 }
@@ -67,6 +75,8 @@ func (c *conn) cut() { c.net.Close() }
 
 // serve runs the connection to its end.
 func (c *conn) serve(ctx context.Context) (why end) {
+	ctx, c.giveUp = context.WithCancelCause(ctx)
+	defer c.giveUp(nil)
 	defer c.net.Close()
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,12 +101,17 @@ func (c *conn) serve(ctx context.Context) (why end) {
 
 func (c *conn) loop(ctx context.Context) (end, error) {
 	for {
+		c.steps.Add(1)
 		n, next := c.session.Step(ctx, c.in[c.start:c.end])
+		c.steps.Add(1)
 		c.start += n
+		if ctx.Err() != nil { // what it has answered since is no answer
+			return byClient, context.Cause(ctx)
+		}
 		if next == command.Drop {
 			return byCommand, nil
 		}
-		if err := c.out.send(c.session.Replies()); err != nil {
+		if err := c.out.send(c.session.Replies(), c.outputBytes()); err != nil {
 			return bySlow, err
 		}
 		switch next {
@@ -114,9 +129,7 @@ func (c *conn) loop(ctx context.Context) (end, error) {
 // server drains.
 func (c *conn) read() (more bool, err error) {
 	c.makeRoom()
-	if idle := c.server.opts.IdleTimeout; idle > 0 {
-		c.net.SetReadDeadline(time.Now().Add(idle))
-	}
+	c.setDeadline()
 	if c.server.draining.Load() {
 		return false, nil
 	}
@@ -129,6 +142,32 @@ func (c *conn) read() (more bool, err error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// setDeadline says until when bytes must come. A stranger's time does not begin
+// anew with what it sends.
+func (c *conn) setDeadline() {
+	opts := &c.server.opts
+	switch wasStranger := !c.until.IsZero(); {
+	case c.session.Stranger():
+		if !wasStranger {
+			c.until = time.Now().Add(opts.StrangerTimeout)
+		}
+		c.net.SetReadDeadline(c.until)
+		return
+	case opts.IdleTimeout > 0:
+		c.net.SetReadDeadline(time.Now().Add(opts.IdleTimeout))
+	case wasStranger:
+		c.net.SetReadDeadline(time.Time{})
+	}
+	c.until = time.Time{}
+}
+
+func (c *conn) outputBytes() int {
+	if c.session.Stranger() {
+		return c.server.opts.StrangerOutputBytes
+	}
+	return c.server.opts.OutputBytes
 }
 
 // makeRoom prepares the buffer for a read: it moves what is left of a full one
@@ -157,6 +196,8 @@ func (c *conn) classify(err error) end {
 	switch {
 	case errors.Is(err, errSlow):
 		return bySlow
+	case errors.Is(err, os.ErrDeadlineExceeded) && c.session.Stranger():
+		return byStranger
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return byIdle
 	case c.server.draining.Load():

@@ -9,6 +9,16 @@
 // write timeout is closed. A buffer grows with the bytes that have come, never
 // by an announced length, and shrinks when it is empty.
 //
+// Where clients have to say who they are, one that has not is held to smaller
+// limits: those of [command.Options] for its requests, and a time and an output
+// of its own here.
+//
+// While a command waits for the source, its connection is not read, and yet a
+// client that leaves is noticed and its wait ended (watch.go, on Linux): the
+// goroutine and the place among the connections are for those who are there.
+// A client that closes only its sending side looks the same, and so has between
+// a quarter and half a second from there until its last answer begins.
+//
 // Nothing a client sends ends the process: a panic closes its connection and
 // is counted, and an accept that fails (no descriptors left) is tried again
 // with growing pauses. Connections beyond the limit are told so and closed.
@@ -17,5 +27,5 @@
 // the batch it has read and closes, and what is not done after the drain
 // timeout is cut off. Run returns after the last goroutine has ended.
 //
-// Read server.go, then conn.go, outbox.go and metrics.go.
+// Read server.go, then conn.go, outbox.go, watch.go and metrics.go.
 package server

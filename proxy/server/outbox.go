@@ -30,7 +30,6 @@ const (
 type outbox struct {
 	net     net.Conn
 	timeout time.Duration
-	limit   int
 
 	pumps sync.WaitGroup
 	mu    sync.Mutex
@@ -42,19 +41,19 @@ type outbox struct {
 	err     error
 }
 
-func newOutbox(nc net.Conn, timeout time.Duration, limit int) *outbox {
-	o := &outbox{net: nc, timeout: timeout, limit: limit}
+func newOutbox(nc net.Conn, timeout time.Duration) *outbox {
+	o := &outbox{net: nc, timeout: timeout}
 	o.moved.L = &o.mu
 	return o
 }
 
 // send writes replies, or takes a copy to be written. It waits while more than
 // the limit is waiting.
-func (o *outbox) send(replies []byte) error {
+func (o *outbox) send(replies []byte, limit int) error {
 	if len(replies) == 0 {
 		return nil
 	}
-	if queued, err := o.queue(replies); queued || err != nil {
+	if queued, err := o.queue(replies, limit); queued || err != nil {
 		return err
 	}
 	o.net.SetWriteDeadline(time.Now().Add(min(patience, o.timeout)))
@@ -67,10 +66,10 @@ func (o *outbox) send(replies []byte) error {
 }
 
 // queue appends to what waits, if something does.
-func (o *outbox) queue(replies []byte) (queued bool, err error) {
+func (o *outbox) queue(replies []byte, limit int) (queued bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.pumping && o.err == nil && o.writing+len(o.waiting)+len(replies) > o.limit {
+	for o.pumping && o.err == nil && o.writing+len(o.waiting)+len(replies) > limit {
 		o.moved.Wait()
 	}
 	if o.err != nil || !o.pumping {

@@ -20,6 +20,10 @@ type Options struct {
 	WriteTimeout   time.Duration // a peer that takes no replies for so long is closed; default 10 s
 	DrainTimeout   time.Duration // how long connections may go on when Run ends; default 5 s
 	OutputBytes    int           // replies kept for a peer that is slow to take them; default 32 MiB per connection
+
+	// Of connections that have not said who they are, where that is asked for.
+	StrangerTimeout     time.Duration // how long they may stay that; default 10 s
+	StrangerOutputBytes int           // default 64 KiB
 }
 
 func (o Options) withDefaults() Options {
@@ -27,6 +31,8 @@ func (o Options) withDefaults() Options {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, 5*time.Second)
 	o.OutputBytes = cmp.Or(o.OutputBytes, 32<<20)
+	o.StrangerTimeout = cmp.Or(o.StrangerTimeout, 10*time.Second)
+	o.StrangerOutputBytes = cmp.Or(o.StrangerOutputBytes, 64<<10)
 	return o
 }
 
@@ -37,6 +43,8 @@ type Server struct {
 	metrics  *metrics
 	opts     Options
 
+	watchPause time.Duration
+
 	draining atomic.Bool
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -46,8 +54,9 @@ type Server struct {
 func New(commands *command.Commands, log *slog.Logger, reg Registerer, opts Options) *Server {
 	return &Server{
 		commands: commands, log: log, opts: opts.withDefaults(),
-		metrics: newMetrics(reg, commands),
-		conns:   map[*conn]struct{}{},
+		metrics:    newMetrics(reg, commands),
+		watchPause: watchPause,
+		conns:      map[*conn]struct{}{},
 	}
 }
 
@@ -56,7 +65,8 @@ func New(commands *command.Commands, log *slog.Logger, reg Registerer, opts Opti
 func (s *Server) Run(ctx context.Context, listeners ...net.Listener) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	var accepting, serving sync.WaitGroup
+	var accepting, serving, watching sync.WaitGroup
+	watching.Go(func() { s.watch(work) })
 	for _, l := range listeners {
 		accepting.Go(func() {
 			stop := context.AfterFunc(ctx, func() { l.Close() })
@@ -74,6 +84,8 @@ func (s *Server) Run(ctx context.Context, listeners ...net.Listener) error {
 	})
 	defer timer.Stop()
 	serving.Wait()
+	cut()
+	watching.Wait()
 	return nil
 }
 

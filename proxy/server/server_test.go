@@ -74,6 +74,9 @@ func (s *table) Load(ctx context.Context, reqs []proxy.Request, results []proxy.
 func (s *table) Apply(_ context.Context, ws []proxy.Write, written []proxy.Written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows = map[string]row.Row{}
+	}
 	for i, w := range ws {
 		key := string(w.Key.Text)
 		_, written[i].Done = s.rows[key]
@@ -92,11 +95,8 @@ type running struct {
 }
 
 // start runs a server on a port of its own until the test ends.
-func start(t testing.TB, src *table, opts Options, listen ...net.Listener) *running {
+func start(t testing.TB, src proxy.Source, opts Options, listen ...net.Listener) *running {
 	t.Helper()
-	if src.rows == nil {
-		src.rows = map[string]row.Row{}
-	}
 	if listen == nil {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -24,7 +24,7 @@ var homes = []struct {
 	{"github.com/jackc/pgx/v5", []string{"proxy/source/postgres", "cmd/internal/stack"}, "", "one package speaks PostgreSQL's protocol, with the settings that decide what a value's text is; what starts servers has to ask them too"},
 	{"github.com/goccy/go-yaml", []string{"cmd/internal/config"}, "", "one configuration, read in one place"},
 	{"github.com/prometheus/client_golang", []string{"..."}, "metrics.go", "what a package counts stands in one file"},
-	{"golang.org/x/sys", []string{"proxy/source/clock"}, "", "CLOCK_BOOTTIME, which package syscall has not"},
+	{"golang.org/x/sys", []string{"proxy/source/clock", "proxy/server"}, "", "CLOCK_BOOTTIME and POLLRDHUP, which package syscall has not"},
 	{"golang.org/x/sync", []string{"..."}, "", "errgroup, for goroutines that are waited for"},
 }
 

@@ -33,11 +33,23 @@ type Node struct {
 	MaxClients    int      `yaml:"max_clients" default:"10000" min:"1" max:"1000000" doc:"Connections at a time; one more is refused."`
 	IdleTimeout   Duration `yaml:"idle_timeout" default:"0s" min:"0s" doc:"A connection that sends nothing for this long is closed; 0s: never."`
 	WriteTimeout  Duration `yaml:"write_timeout" default:"10s" min:"10ms" doc:"A client that takes none of its replies for this long is disconnected."`
+	MaxArgs       int      `yaml:"max_args" default:"1048576" min:"16" max:"16777216" doc:"Arguments of one request."`
 	MaxBulk       Size     `yaml:"max_bulk" default:"16MiB" min:"1KiB" max:"512MiB" doc:"The longest argument a client may send."`
+	MaxInline     Size     `yaml:"max_inline" default:"64KiB" min:"1KiB" max:"1MiB" doc:"The longest request that is a line of words."`
 	MaxReplies    Size     `yaml:"max_replies" default:"64MiB" min:"64KiB" max:"4GiB" doc:"Replies held for one connection that does not read them."`
 	DrainTimeout  Duration `yaml:"drain_timeout" default:"10s" min:"0s" max:"10m" doc:"At the end, how long connections may finish what they have sent."`
 	ProbeInterval Duration `yaml:"probe_interval" default:"50ms" min:"5ms" max:"10s" doc:"How often the source's clock is read. Rarer widens the clock interval by 200 ppm."`
 	LogLevel      string   `yaml:"log_level" default:"info" enum:"debug,info,warn,error" doc:"The least level that is logged."`
+	BeforeAuth    Stranger `yaml:"before_auth" doc:"Limits of connections that have not authenticated yet, where there are users."`
+}
+
+// Stranger limits connections that have not said who they are.
+type Stranger struct {
+	Timeout    Duration `yaml:"timeout" default:"10s" min:"100ms" max:"1h" doc:"How long a connection may stay without authenticating."`
+	MaxArgs    int      `yaml:"max_args" default:"10" min:"5" max:"1024" doc:"Arguments of one request."`
+	MaxBulk    Size     `yaml:"max_bulk" default:"16KiB" min:"512B" max:"1MiB" doc:"The longest argument."`
+	MaxInline  Size     `yaml:"max_inline" default:"16KiB" min:"512B" max:"64KiB" doc:"The longest request that is a line of words."`
+	MaxReplies Size     `yaml:"max_replies" default:"64KiB" min:"4KiB" max:"1MiB" doc:"Replies held for one that does not read them."`
 }
 
 // Memory bounds what the cache holds.

@@ -65,7 +65,11 @@ func kafkaOptions(c *config.Config) kafka.Options {
 }
 
 func commandOptions(c *config.Config) command.Options {
-	limits := resp.Limits{BulkBytes: int(c.Node.MaxBulk)}.WithDefaults()
+	strangers := &c.Node.BeforeAuth
+	limits := resp.Limits{
+		Args: c.Node.MaxArgs, BulkBytes: int(c.Node.MaxBulk), InlineBytes: int(c.Node.MaxInline),
+		StrangerArgs: strangers.MaxArgs, StrangerBulkBytes: int(strangers.MaxBulk), StrangerInlineBytes: int(strangers.MaxInline),
+	}.WithDefaults()
 	limits.RequestBytes = max(limits.RequestBytes, 2*limits.BulkBytes)
 	return command.Options{Limits: limits, Version: Version()}
 }
@@ -77,5 +81,8 @@ func serverOptions(c *config.Config) server.Options {
 		WriteTimeout:   time.Duration(c.Node.WriteTimeout),
 		DrainTimeout:   time.Duration(c.Node.DrainTimeout),
 		OutputBytes:    int(c.Node.MaxReplies),
+
+		StrangerTimeout:     time.Duration(c.Node.BeforeAuth.Timeout),
+		StrangerOutputBytes: int(c.Node.BeforeAuth.MaxReplies),
 	}
 }
