@@ -11,12 +11,14 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
-// Last returns the value of the last committed record of a partition, nil if
-// it holds none. Markers of transactions and what they aborted do not count.
-func (p *Producer) Last(ctx context.Context, partition int) ([]byte, error) {
+// Last returns the last value of a partition that is wanted, nil if there is
+// none. Markers of transactions and what they aborted do not count. wanted is
+// asked about any values, in any order and repeatedly, and a value is its own
+// during the call only.
+func (p *Producer) Last(ctx context.Context, partition int, wanted func(value []byte) bool) ([]byte, error) {
 	var last []byte
 	err := p.persist(ctx, partition, func() (err error) {
-		last, err = p.last(ctx, partition)
+		last, err = p.last(ctx, partition, wanted)
 		return err
 	})
 	if err != nil {
@@ -25,8 +27,9 @@ func (p *Producer) Last(ctx context.Context, partition int) ([]byte, error) {
 	return last, nil
 }
 
-// last reads ever longer stretches before the end until one holds a record.
-func (p *Producer) last(ctx context.Context, partition int) ([]byte, error) {
+// last reads ever longer stretches before the end until one holds what is
+// wanted.
+func (p *Producer) last(ctx context.Context, partition int, wanted func([]byte) bool) ([]byte, error) {
 	starts, err := p.client.offsets(ctx, firstOffset, partition+1)
 	if err != nil {
 		return nil, err
@@ -38,7 +41,7 @@ func (p *Producer) last(ctx context.Context, partition int) ([]byte, error) {
 	start, end := starts[partition], ends[partition]
 	for step := int64(1); end > start; step *= 8 {
 		from := max(start, end-step)
-		value, found, err := p.lastIn(ctx, partition, from, end)
+		value, found, err := p.lastIn(ctx, partition, from, end, wanted)
 		if err != nil || found {
 			return value, err
 		}
@@ -48,10 +51,14 @@ func (p *Producer) last(ctx context.Context, partition int) ([]byte, error) {
 }
 
 // lastIn returns the last value in [from, end), or one that came behind it.
-func (p *Producer) lastIn(ctx context.Context, partition int, from, end int64) (value []byte, found bool, err error) {
+func (p *Producer) lastIn(ctx context.Context, partition int, from, end int64, wanted func([]byte) bool) (value []byte, found bool, err error) {
 	// Holes do not matter here: it is for the readers to find gaps.
 	log := newPartition(partition, from, true)
-	keep := func(_ int, _ int64, _, v []byte) { value, found = bytes.Clone(v), true }
+	keep := func(_ int, _ int64, _, v []byte) {
+		if wanted(v) {
+			value, found = bytes.Clone(v), true
+		}
+	}
 	for log.next < end {
 		if err := p.read(ctx, log, keep); err != nil {
 			return nil, false, err

@@ -122,9 +122,10 @@ func TestAppendGivesUp(t *testing.T) {
 func TestLast(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(3, topic))
 	p := producer(t, options(c.ListenAddrs()))
-	last := func(partition int) string {
+	anything := func([]byte) bool { return true }
+	last := func(partition int, wanted func([]byte) bool) string {
 		t.Helper()
-		v, err := p.Last(within(t), partition)
+		v, err := p.Last(within(t), partition, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,17 +134,23 @@ func TestLast(t *testing.T) {
 		}
 		return string(v)
 	}
-	if got := last(2); got != "nothing" {
+	if got := last(2, anything); got != "nothing" {
 		t.Errorf("an empty partition: %q", got)
 	}
 	put(t, p, 2, "one", "two")
 	put(t, p, 2, "three", "")
-	if got := last(2); got != "" {
+	if got := last(2, anything); got != "" {
 		t.Errorf("an empty value: %q", got)
 	}
 	put(t, p, 2, "four")
-	if got := last(2); got != "four" {
+	if got := last(2, anything); got != "four" {
 		t.Errorf("got %q", got)
+	}
+	if got := last(2, func(v []byte) bool { return len(v) == 3 }); got != "two" {
+		t.Errorf("of three letters: %q", got)
+	}
+	if got := last(2, func(v []byte) bool { return len(v) > 9 }); got != "nothing" {
+		t.Errorf("of more letters than any: %q", got)
 	}
 	// Aborted transactions and markers are passed over, however many.
 	cl := other(t, c.ListenAddrs(), kgo.TransactionalID("tx"))
@@ -158,16 +165,16 @@ func TestLast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := last(2); got != "four" {
+	if got := last(2, anything); got != "four" {
 		t.Errorf("behind aborted ones: %q", got)
 	}
 	if err := c.DeleteRecords(topic, 2, 29); err != nil {
 		t.Fatal(err)
 	}
-	if got := last(2); got != "nothing" {
+	if got := last(2, anything); got != "nothing" {
 		t.Errorf("cut up to the end: %q", got)
 	}
-	if got := last(1); got != "nothing" {
+	if got := last(1, anything); got != "nothing" {
 		t.Errorf("another partition: %q", got)
 	}
 }

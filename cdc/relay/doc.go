@@ -8,10 +8,15 @@
 // most every Options.CheckpointInterval.
 //
 // The stream id is the source's identity, the slot's name, the topic's
-// incarnation (drawn when the topic is found empty, and kept in the log) and
-// the number of partitions. Another number, another history of the source, or
-// a log that is older than what the topic holds, begin another stream, which
-// readers treat as a gap.
+// incarnation (drawn when the topic is found empty, and kept in the log, or
+// read from the newest checkpoints) and the number of partitions. Another
+// number, another history of the source, a log that is older than what the
+// topic holds, or one that has forgotten what the topic may lack, begin another
+// stream, which readers treat as a gap.
+//
+// A log that has no place for what it has announced lets checkpoints carry it:
+// what the newest ones of all partitions agree on comes back when a session
+// begins.
 //
 // Nothing is acknowledged to the log before every in-sync replica has it. A
 // session begins behind the topic's own last records, so a restart ships what
@@ -22,5 +27,5 @@
 // A log that only one relay may read lets Poll fail meanwhile; so a second
 // relay stands by.
 //
-// A Relay serves one Run. Read relay.go first, then session.go and ship.go.
+// A Relay serves one Run. Read relay.go first, then session.go, end.go and ship.go.
 package relay

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -113,14 +114,16 @@ func (t *memoryTopic) Partitions(ctx context.Context) (int, error) {
 	return len(t.partitions), t.fail("partitions", -1)
 }
 
-func (t *memoryTopic) Last(ctx context.Context, partition int) ([]byte, error) {
+func (t *memoryTopic) Last(ctx context.Context, partition int, wanted func([]byte) bool) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.fail("last", partition); err != nil {
 		return nil, err
 	}
-	if p := t.partitions[partition]; len(p) > 0 {
-		return p[len(p)-1], nil
+	for _, value := range slices.Backward(t.partitions[partition]) {
+		if wanted(value) {
+			return value, nil
+		}
 	}
 	return nil, nil
 }

@@ -17,7 +17,8 @@ import (
 // Log is a source's log of changes.
 type Log interface {
 	// Poll returns the changes behind a position, in order: some of them, or
-	// none. The zero position asks for all that were never acknowledged.
+	// none. The zero position asks for all that were never acknowledged. The
+	// first Ack after it says how the topic ends.
 	Poll(ctx context.Context, after proxy.Position) (*Batch, error)
 	// Ack says what Kafka has and the log need not keep. It may be slow to
 	// forget.
@@ -30,8 +31,9 @@ type Log interface {
 // Topic is where the changes go.
 type Topic interface {
 	Partitions(ctx context.Context) (int, error)
-	// Last returns the last record of a partition, nil if it is empty.
-	Last(ctx context.Context, partition int) ([]byte, error)
+	// Last returns the last record of a partition that is wanted, nil if it
+	// has none.
+	Last(ctx context.Context, partition int, wanted func(value []byte) bool) ([]byte, error)
 	// Append returns once every in-sync replica has the values, in order.
 	// After an error some of them may be there.
 	Append(ctx context.Context, partition int, values [][]byte) error
@@ -40,10 +42,12 @@ type Topic interface {
 // Batch is what one poll found.
 type Batch struct {
 	Source  proxy.Identity // whose history it is
-	Topic   uint64         // of the last Mark; zero if there was none
+	Topic   uint64         // of the last Mark; zero if there was none, or the log keeps none
+	Begin   proxy.Position // the log may have forgotten what lies here or before; zero: nothing that was not acknowledged
 	Changes []Change
 	Through proxy.Position // every change up to here is in this batch or before it
 	T       proxy.Time     // so is every change that was visible at T; Never if no such time is known
+	State   []byte         // to be kept in the checkpoint of T; nil: nothing
 	End     proxy.Position // of the newest change there ever was
 	Backlog int            // changes that are there and not in this batch, about
 }
@@ -58,7 +62,8 @@ type Change struct {
 // Mark is how far a stream has come.
 type Mark struct {
 	Topic   uint64         // incarnation of the topic that the stream goes to
-	Through proxy.Position // what is acknowledged
+	Through proxy.Position // what is acknowledged; zero when a session begins
+	State   []byte         // when a session begins: what the newest checkpoints of all partitions agree on; nil if they do not, or another stream begins
 }
 
 // Options of a relay.

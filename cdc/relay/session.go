@@ -79,15 +79,13 @@ func (r *Relay) begin(ctx context.Context) (*session, *Batch, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	lasts, err := r.lasts(ctx, n)
+	ends, err := r.ends(ctx, n)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &session{Relay: r, counted: time.Now(), t: proxy.Never}
-	s.stream = event.StreamID{Source: batch.Source, Slot: r.opts.Slot, Topic: incarnation(batch.Topic, lasts), Partitions: n}
-	s.hash = s.stream.Hash()
-	for _, last := range lasts {
-		p := s.follow(last.record)
+	s, mark := r.resume(batch, ends)
+	for _, e := range ends {
+		p := s.follow(e.record)
 		if p.last.Commit > batch.End.Commit {
 			if err := r.log.Renew(ctx); err != nil {
 				return nil, nil, err
@@ -96,50 +94,31 @@ func (r *Relay) begin(ctx context.Context) (*session, *Batch, error) {
 		}
 		s.partitions = append(s.partitions, p)
 	}
-	if batch.Topic != s.stream.Topic { // kept before the first record, or a crash would begin yet another stream
-		if err := r.log.Ack(ctx, Mark{Topic: s.stream.Topic}); err != nil {
+	if batch.Topic != mark.Topic { // kept before the first record, or a crash would begin yet another stream
+		if err := r.log.Ack(ctx, mark); err != nil {
 			return nil, nil, err
 		}
 	}
 	return s, batch, nil
 }
 
-// last is what a partition ends with. The record is nil if it is not ours.
-type last struct {
-	empty  bool
-	record *event.Record
+// resume goes on with the stream that the topic holds, or begins another.
+func (r *Relay) resume(batch *Batch, ends []end) (*session, Mark) {
+	s := &session{Relay: r, counted: time.Now(), t: proxy.Never}
+	s.become(event.StreamID{Source: batch.Source, Slot: r.opts.Slot, Topic: incarnation(batch.Topic, ends), Partitions: len(ends)})
+	if s.continues(ends, batch.Begin) {
+		return s, Mark{Topic: s.stream.Topic, State: agreed(ends)}
+	}
+	if batch.Begin.Known() && s.begun(ends) { // the log has forgotten what the topic may lack
+		other := s.stream
+		other.Topic = draw()
+		s.become(other)
+		r.logger.Warn("the log has forgotten what may not be shipped yet: the stream begins anew", "slot", r.opts.Slot)
+	}
+	return s, Mark{Topic: s.stream.Topic}
 }
 
-func (r *Relay) lasts(ctx context.Context, n int) ([]last, error) {
-	lasts := make([]last, n)
-	for p := range lasts {
-		value, err := r.topic.Last(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		lasts[p].empty = value == nil
-		if record, err := event.Decode(value); err == nil {
-			lasts[p].record = record
-		}
-	}
-	return lasts, nil
-}
-
-// incarnation returns the topic's: the one kept in the log, or in the topic's
-// own checkpoints, unless the topic is empty and so a new one.
-func incarnation(kept uint64, lasts []last) uint64 {
-	empty := true
-	for _, l := range lasts {
-		empty = empty && l.empty
-		if kept == 0 && l.record != nil && l.record.Checkpoint != nil {
-			kept = l.record.Checkpoint.Stream.Topic
-		}
-	}
-	if empty || kept == 0 {
-		return draw()
-	}
-	return kept
-}
+func (s *session) become(stream event.StreamID) { s.stream, s.hash = stream, stream.Hash() }
 
 // follow says how to go on behind a partition's last record. Behind one of
 // another stream the chain begins anew.

@@ -78,7 +78,7 @@ func (s *session) checkpoint(ctx context.Context, b *Batch) error {
 		position.Seq++
 		r := event.Record{
 			Stream: s.hash, Prev: end.last, Position: position,
-			Checkpoint: &event.Checkpoint{T: b.T, Stream: s.stream, Nonce: s.nonce},
+			Checkpoint: &event.Checkpoint{T: b.T, Stream: s.stream, Nonce: s.nonce, State: b.State},
 		}
 		end.last, end.seen = position, b.T
 		values[p] = [][]byte{event.Append(nil, &r)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,11 +170,13 @@ func newTopic(n int) *topic {
 
 func (t *topic) Partitions(context.Context) (int, error) { return len(t.partitions), nil }
 
-func (t *topic) Last(_ context.Context, p int) ([]byte, error) {
+func (t *topic) Last(_ context.Context, p int, wanted func([]byte) bool) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if n := len(t.partitions[p]); n > 0 {
-		return t.partitions[p][n-1], nil
+	for _, value := range slices.Backward(t.partitions[p]) {
+		if wanted(value) {
+			return value, nil
+		}
 	}
 	return nil, nil
 }
