@@ -13,11 +13,28 @@ import (
 
 // statement is one write, ready for the writer.
 type statement struct {
-	update string // tried first, with the same arguments; "": nothing is
-	query  string // if update changed no row
-	args   []any
-	rows   int64
-	err    error
+	reading *reading
+	key     []any // selects the row
+	fields  []any // numbered behind key
+	update  string
+	insert  string // if there is no row
+	remove  string
+	when    proxy.Condition
+	wantOld bool
+
+	done bool
+	old  row.Row
+	err  error
+}
+
+// unit is the statements that are carried out together or not at all.
+type unit []statement
+
+// fail gives each statement the error that undid them all.
+func (u unit) fail(err error) {
+	for i := range u {
+		u[i].done, u[i].old, u[i].err = false, row.Row{}, err
+	}
 }
 
 // Apply hands the writes to the writer and waits for the commit. If ctx ends
@@ -33,18 +50,42 @@ func (s *Source) Apply(ctx context.Context, writes []proxy.Write, results []prox
 		fail(unavailable(s.opts.Path, err))
 		return
 	}
-	p := s.plan.Load()
-	j := &job{statements: make([]statement, len(writes)), done: make(chan struct{})}
-	for i := range writes {
-		j.statements[i] = p.of[writes[i].Key.UseCase.Mapping].compile(&writes[i])
-	}
+	j := &job{units: s.compile(writes), done: make(chan struct{})}
 	if err := s.writer.do(ctx, j); err != nil {
 		fail(err)
 		return
 	}
-	for i, st := range j.statements {
-		results[i] = proxy.Written{Done: st.rows > 0, Err: st.err}
+	i := 0
+	for _, u := range j.units {
+		for _, st := range u {
+			results[i] = proxy.Written{Done: st.done, Old: st.old, Err: st.err}
+			i++
+		}
 	}
+}
+
+// compile makes writes into units. One that cannot be carried out at all keeps
+// its whole unit from the writer.
+func (s *Source) compile(writes []proxy.Write) []unit {
+	p := s.plan.Load()
+	statements := make([]statement, len(writes))
+	var units []unit
+	for first := 0; first < len(writes); {
+		end := first + 1
+		for end < len(writes) && writes[end].Joined {
+			end++
+		}
+		u := unit(statements[first:end:end])
+		for i := range u {
+			w := &writes[first+i]
+			if u[i] = p.of[w.Key.UseCase.Mapping].compile(w); u[i].err != nil {
+				u.fail(u[i].err)
+				break
+			}
+		}
+		units, first = append(units, u), end
+	}
+	return units
 }
 
 // learnIfOld makes a new plan if the present one cannot write one of the
@@ -69,21 +110,24 @@ func (r *reading) compile(w *proxy.Write) statement {
 	if r.err != nil {
 		return statement{err: r.err}
 	}
-	args, err := bindKeyParts(w.Key)
+	key, err := bindKeyParts(w.Key)
 	if err != nil {
 		return statement{err: err}
 	}
+	st := statement{reading: r, key: key, when: w.If, wantOld: w.Old}
 	if w.Op == proxy.Delete {
-		return statement{query: "DELETE FROM " + Quote(m.Table) + " AS t WHERE " + r.where, args: args}
+		st.remove = "DELETE FROM " + Quote(m.Table) + " AS t WHERE " + r.where
+		return st
 	}
-	return r.upsert(m, w.Fields, args)
+	st.err = r.upsert(&st, m, w.Fields)
+	return st
 }
 
 // upsert changes the row, and where there is none inserts one. An INSERT with
 // ON CONFLICT alone would not do: it asks for a new row that could be, and
 // columns that must be given or are unique refuse it, whatever row is there. It
 // still takes care of a row that a trigger has kept from being changed.
-func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) statement {
+func (r *reading) upsert(st *statement, m *row.Mapping, fields []row.Field) error {
 	var columns, target, set []string
 	for _, col := range m.Columns {
 		columns = append(columns, Quote(col.Name))
@@ -96,24 +140,24 @@ func (r *reading) upsert(m *row.Mapping, fields []row.Field, args []any) stateme
 	for _, f := range fields {
 		col := r.table.Column(f.Name)
 		if slices.ContainsFunc(m.Columns, func(k row.KeyColumn) bool { return k.Name == f.Name }) {
-			return statement{err: &proxy.RejectedError{Reason: fmt.Sprintf("column %s is part of the key", f.Name)}}
+			return &proxy.RejectedError{Reason: fmt.Sprintf("column %s is part of the key", f.Name)}
 		}
 		if col == nil {
-			return statement{err: &proxy.RejectedError{Reason: fmt.Sprintf("table %s has no column %s", m.Table, f.Name)}}
+			return &proxy.RejectedError{Reason: fmt.Sprintf("table %s has no column %s", m.Table, f.Name)}
 		}
 		value, err := bindValue(col, f)
 		if err != nil {
-			return statement{err: err}
+			return err
 		}
-		args = append(args, value)
+		st.fields = append(st.fields, value)
 		columns = append(columns, Quote(f.Name))
-		set = append(set, Quote(f.Name)+" = ?"+strconv.Itoa(len(args)))
+		set = append(set, Quote(f.Name)+" = ?"+strconv.Itoa(len(st.key)+len(st.fields)))
 	}
-	update := ""
 	if len(set) > 0 {
-		update = "UPDATE " + Quote(m.Table) + " AS t SET " + strings.Join(set, ", ") + " WHERE " + r.where
+		st.update = "UPDATE " + Quote(m.Table) + " AS t SET " + strings.Join(set, ", ") + " WHERE " + r.where
 	}
-	return statement{args: args, update: update, query: fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO NOTHING",
+	st.insert = fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO NOTHING",
 		Quote(m.Table), strings.Join(columns, ", "), strings.TrimSuffix(strings.Repeat("?, ", len(columns)), ", "),
-		strings.Join(target, ", "))}
+		strings.Join(target, ", "))
+	return nil
 }

@@ -19,7 +19,8 @@
 // as no relay knows it yet, is read with results that are pinned.
 //
 // Apply commits concurrent writes as one transaction with a savepoint around
-// each. A Put changes the row, and inserts one where there is none. A refusal of SQLite's own (a constraint, a type) is a
+// each, or around those that are joined. A Put changes the row, and inserts one
+// where there is none. A refusal of SQLite's own (a constraint, a type) is a
 // *proxy.RejectedError; a file that is full, locked or read-only is
 // proxy.ErrUnavailable, and nothing was carried out; only a disk error while
 // committing, or a caller that leaves meanwhile, makes
@@ -29,6 +30,8 @@
 // is opened anew. All methods of a Source may be called concurrently; a Conn
 // serves one goroutine.
 //
-// Read source.go first, then readers.go, plan.go, load.go, apply.go and
-// writer.go; below them are conn.go, head.go, catalog.go, mapping.go, follow.go and value.go.
+// Scan lists keys in the order of the index that makes them unique.
+//
+// Read source.go first, then readers.go, plan.go, load.go, scan.go, apply.go,
+// writer.go and carry.go; below them are conn.go, head.go, catalog.go, mapping.go, follow.go and value.go.
 package sqlite

@@ -28,6 +28,8 @@ type reading struct {
 	where  string // selects one row by the key's parts
 	find   string // the place 0 and the value's columns of that row
 	many   string // the same of manyKeys keys, each with its place among them
+
+	scanFirst, scanAfter string // list keys
 }
 
 // errPlanOld: the snapshot has another schema than the plan.
@@ -118,6 +120,7 @@ func newReading(path string, m *row.Mapping, t *Table) *reading {
 	values := valueList(fitted.schema.Columns)
 	r.find = "SELECT 0, " + values + " FROM " + Quote(t.Name) + " AS t WHERE " + r.where
 	r.many = manyRows(t.Name, m.Columns, values)
+	r.scanFirst, r.scanAfter = scans(t, m.Columns)
 	return r
 }
 

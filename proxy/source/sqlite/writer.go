@@ -15,9 +15,9 @@ const maxGroup = 256
 
 // job is the writes of one call.
 type job struct {
-	statements []statement
-	state      atomic.Int32
-	done       chan struct{} // closed when each statement has its outcome
+	units []unit
+	state atomic.Int32
+	done  chan struct{} // closed when each unit has its outcome
 }
 
 // The states of a job. Only a waiting one can be withdrawn.
@@ -30,7 +30,7 @@ const (
 var errClosed = errors.New("the source is closed")
 
 // writer is the one connection that writes. It gathers what waits into one
-// transaction with a savepoint around each write, so that a hundred writes
+// transaction with a savepoint around each unit, so that a hundred writes
 // cost one sync of the file and none undoes another.
 type writer struct {
 	opts    Options
@@ -103,11 +103,11 @@ func (w *writer) close() {
 
 // gather takes what waits behind a job.
 func (w *writer) gather(j *job) []*job {
-	group, n := []*job{j}, len(j.statements)
+	group, n := []*job{j}, len(j.units)
 	for n < maxGroup {
 		select {
 		case j := <-w.queue:
-			group, n = append(group, j), n+len(j.statements)
+			group, n = append(group, j), n+len(j.units)
 		default:
 			return group
 		}
@@ -115,19 +115,14 @@ func (w *writer) gather(j *job) []*job {
 	return group
 }
 
-// commit carries out a group. If the transaction fails as a whole, each write
+// commit carries out a group. If the transaction fails as a whole, each unit
 // gets one of its own: only the one at fault is to suffer.
 func (w *writer) commit(group []*job) {
-	var all []*statement
-	err := w.transact(func() []*statement {
+	var all []unit
+	err := w.transact(func() []unit {
 		for _, j := range group {
-			if !j.state.CompareAndSwap(waiting, begun) {
-				continue
-			}
-			for i := range j.statements {
-				if j.statements[i].err == nil {
-					all = append(all, &j.statements[i])
-				}
+			if j.state.CompareAndSwap(waiting, begun) {
+				all = append(all, j.sound()...)
 			}
 		}
 		return all
@@ -137,20 +132,16 @@ func (w *writer) commit(group []*job) {
 	case len(all) == 0: // it could not even begin
 		for _, j := range group {
 			if j.state.CompareAndSwap(waiting, begun) {
-				failAll(j, err)
+				failAll(j.sound(), err)
 			}
 		}
-	case len(all) == 1:
-		all[0].err = err
-	case errors.Is(err, proxy.ErrUnknownOutcome):
-		for _, st := range all {
-			st.err = err
-		}
+	case len(all) == 1 || errors.Is(err, proxy.ErrUnknownOutcome):
+		failAll(all, err)
 	default:
-		for _, st := range all {
-			st.err = nil
-			if err := w.transact(func() []*statement { return []*statement{st} }); err != nil {
-				st.err = err
+		for _, u := range all {
+			u.fail(nil)
+			if err := w.transact(func() []unit { return []unit{u} }); err != nil {
+				u.fail(err)
 			}
 		}
 	}
@@ -159,18 +150,27 @@ func (w *writer) commit(group []*job) {
 	}
 }
 
-func failAll(j *job, err error) {
-	for i := range j.statements {
-		if j.statements[i].err == nil {
-			j.statements[i].err = err
+// sound returns the units that can be carried out at all.
+func (j *job) sound() []unit {
+	var sound []unit
+	for _, u := range j.units {
+		if u[0].err == nil {
+			sound = append(sound, u)
 		}
+	}
+	return sound
+}
+
+func failAll(units []unit, err error) {
+	for _, u := range units {
+		u.fail(err)
 	}
 }
 
 // transact carries out what begin returns, once the file is locked, in one
 // transaction. An error is of all of them: nothing was carried out, or the
 // outcome is unknown.
-func (w *writer) transact(begin func() []*statement) error {
+func (w *writer) transact(begin func() []unit) error {
 	ctx := context.Background() // waits are bounded by the busy timeout
 	if err := w.connect(ctx); err != nil {
 		return unavailable(w.opts.Path, err)
@@ -179,10 +179,10 @@ func (w *writer) transact(begin func() []*statement) error {
 		w.disconnect()
 		return unavailable(w.opts.Path, err)
 	}
-	statements := begin()
+	units := begin()
 	hook.At("sqlite.begun")
-	for _, st := range statements {
-		if err := w.try(ctx, st); err != nil {
+	for _, u := range units {
+		if err := w.try(ctx, u); err != nil {
 			w.conn.rollback(ctx)
 			return w.fault(err)
 		}
@@ -199,14 +199,17 @@ func (w *writer) transact(begin func() []*statement) error {
 	return w.fault(err)
 }
 
-// try carries out one write within a savepoint. It returns an error if the
+// try carries out one unit within a savepoint. It returns an error if the
 // whole transaction is lost, which a trigger can demand too.
-func (w *writer) try(ctx context.Context, st *statement) error {
+func (w *writer) try(ctx context.Context, u unit) error {
 	if _, err := w.conn.Exec(ctx, "SAVEPOINT one"); err != nil {
 		return err
 	}
-	var err error
-	if st.rows, err = w.carryOut(ctx, st); err != nil {
+	for i := range u {
+		err := u[i].carryOut(ctx, w.conn)
+		if err == nil {
+			continue
+		}
 		r := rejection(err)
 		if r == nil {
 			return err
@@ -214,19 +217,11 @@ func (w *writer) try(ctx context.Context, st *statement) error {
 		if _, gone := w.conn.Exec(ctx, "ROLLBACK TO one"); gone != nil {
 			return err
 		}
-		st.err = r
+		u.fail(r)
+		break
 	}
-	_, err = w.conn.Exec(ctx, "RELEASE one")
+	_, err := w.conn.Exec(ctx, "RELEASE one")
 	return err
-}
-
-func (w *writer) carryOut(ctx context.Context, st *statement) (rows int64, err error) {
-	if st.update != "" {
-		if rows, err = w.conn.Exec(ctx, st.update, st.args...); err != nil || rows > 0 {
-			return rows, err
-		}
-	}
-	return w.conn.Exec(ctx, st.query, st.args...)
 }
 
 func (w *writer) fault(err error) error {
