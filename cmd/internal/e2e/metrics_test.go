@@ -75,7 +75,7 @@ var units = regexp.MustCompile(`_(seconds|bytes|records|changes)$`)
 // names lists the metrics that an admin port shows: a line each, with who
 // shows it, its name, its type, its labels with all their values, and its
 // help. Each must have a help and a unit.
-func (s *stack) names(who, admin string) string {
+func (s *shop) names(who, admin string) string {
 	s.t.Helper()
 	_, body := s.get(admin, "/metrics")
 	help := map[string]string{}

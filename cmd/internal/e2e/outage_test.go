@@ -17,7 +17,7 @@ func shortAndLong() []config.UseCase {
 	return []config.UseCase{mapped("short", "users", short), mapped("long", "users", time.Hour)}
 }
 
-func (s *stack) setCredit(id, credit int) string {
+func (s *shop) setCredit(id, credit int) string {
 	s.t.Helper()
 	s.sql("UPDATE users SET credit = " + strconv.Itoa(credit) + " WHERE id = " + strconv.Itoa(id))
 	return strconv.Itoa(credit)
@@ -52,7 +52,7 @@ func TestKafkaIsAwayAtStart(t *testing.T) {
 }
 
 // hit reports whether a read of key was answered from memory.
-func (s *stack) hit(n *node.Node, c *client, key string) (bool, string) {
+func (s *shop) hit(n *node.Node, c *client, key string) (bool, string) {
 	s.t.Helper()
 	c.do("GET", key)
 	proof := c.do("FRESHET.GET", key, "PROOF")

@@ -55,7 +55,7 @@ func (c silentConn) Write(b []byte) (int, error) {
 }
 
 // silentBroker starts a broker that can fall silent.
-func (s *stack) silentBroker() *silence {
+func (s *shop) silentBroker() *silence {
 	s.t.Helper()
 	l := &silence{group: new(sync.RWMutex)}
 	c, err := kfake.NewCluster(

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,12 +20,19 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/node"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if binaryDir != "" {
+			os.RemoveAll(binaryDir)
+		}
+		os.Exit(code)
+	}))
+}
 
 const anyPort = "127.0.0.1:0"
 
-// stack is a database with whatever else a test has started.
-type stack struct {
+// shop is a database with whatever else a test has started.
+type shop struct {
 	t      *testing.T
 	dir    string
 	config *config.Config
@@ -33,9 +41,9 @@ type stack struct {
 // newStack makes a sample database, mapped as configure says. No use case has
 // a bound below an hour unless a test says so: then nothing but the stream can
 // make what is cached fresh.
-func newStack(t *testing.T, useCases ...config.UseCase) *stack {
+func newStack(t *testing.T, useCases ...config.UseCase) *shop {
 	t.Helper()
-	s := &stack{t: t, dir: t.TempDir(), config: config.Default()}
+	s := &shop{t: t, dir: t.TempDir(), config: config.Default()}
 	c := s.config
 	c.Source.SQLite.Path = filepath.Join(s.dir, "shop.db")
 	c.Node.Listen, c.Node.Admin, c.Relay.Admin = anyPort, anyPort, ""
@@ -55,10 +63,10 @@ func mapped(name, table string, bound time.Duration, key ...string) config.UseCa
 }
 
 // log shows what the parts say only when the test fails.
-func (s *stack) log() *slog.Logger { return slog.New(slog.NewTextHandler(s.t.Output(), nil)) }
+func (s *shop) log() *slog.Logger { return slog.New(slog.NewTextHandler(s.t.Output(), nil)) }
 
 // broker starts the broker: where it was before, if it ran before.
-func (s *stack) broker() *node.Broker {
+func (s *shop) broker() *node.Broker {
 	s.t.Helper()
 	address := anyPort
 	if b := s.config.Stream.Kafka.Brokers[0]; b != config.Default().Stream.Kafka.Brokers[0] {
@@ -73,7 +81,7 @@ func (s *stack) broker() *node.Broker {
 }
 
 // spawn runs a part until stop is called or the test ends; stop waits.
-func (s *stack) spawn(what string, run func(context.Context) error) (stop func()) {
+func (s *shop) spawn(what string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
@@ -92,7 +100,7 @@ func (s *stack) spawn(what string, run func(context.Context) error) (stop func()
 	return stop
 }
 
-func (s *stack) relay() (stop func()) {
+func (s *shop) relay() (stop func()) {
 	s.t.Helper()
 	r, err := node.OpenRelay(s.t.Context(), s.config, s.log())
 	if err != nil {
@@ -101,7 +109,7 @@ func (s *stack) relay() (stop func()) {
 	return s.spawn("relay", r.Run)
 }
 
-func (s *stack) node() *node.Node {
+func (s *shop) node() *node.Node {
 	s.t.Helper()
 	own := *s.config
 	n, err := node.Open(s.t.Context(), &own, s.log())
@@ -113,7 +121,7 @@ func (s *stack) node() *node.Node {
 }
 
 // start starts everything once, and waits until the node is ready.
-func (s *stack) start() (*node.Node, *client) {
+func (s *shop) start() (*node.Node, *client) {
 	s.t.Helper()
 	s.t.Cleanup(s.broker().Close)
 	s.relay()
@@ -122,7 +130,7 @@ func (s *stack) start() (*node.Node, *client) {
 	return n, s.client(n.Address())
 }
 
-func (s *stack) await(n *node.Node) {
+func (s *shop) await(n *node.Node) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -133,7 +141,7 @@ func (s *stack) await(n *node.Node) {
 }
 
 // sql runs a statement as another SQLite client would.
-func (s *stack) sql(statement string) string {
+func (s *shop) sql(statement string) string {
 	s.t.Helper()
 	var out bytes.Buffer
 	if err := node.SQL(s.t.Context(), s.config.Source.SQLite.Path, statement, &out); err != nil {
@@ -143,14 +151,14 @@ func (s *stack) sql(statement string) string {
 }
 
 // ready asks the node's admin port.
-func (s *stack) ready(n *node.Node) (bool, string) {
+func (s *shop) ready(n *node.Node) (bool, string) {
 	s.t.Helper()
 	code, body := s.get(n.Admin(), "/readyz")
 	return code == http.StatusOK, body
 }
 
 // metric returns the sum of a metric's series that hold all of the labels.
-func (s *stack) metric(n *node.Node, name string, labels ...string) float64 {
+func (s *shop) metric(n *node.Node, name string, labels ...string) float64 {
 	s.t.Helper()
 	_, body := s.get(n.Admin(), "/metrics")
 	sum, found := 0.0, false
@@ -169,7 +177,7 @@ func (s *stack) metric(n *node.Node, name string, labels ...string) float64 {
 	return sum
 }
 
-func (s *stack) get(admin, path string) (int, string) {
+func (s *shop) get(admin, path string) (int, string) {
 	s.t.Helper()
 	defer http.DefaultClient.CloseIdleConnections()
 	r, err := http.Get("http://" + admin + path)
@@ -190,7 +198,7 @@ type client struct {
 	t *testing.T
 }
 
-func (s *stack) client(address string) *client { return dial(s.t, address) }
+func (s *shop) client(address string) *client { return dial(s.t, address) }
 
 func dial(t *testing.T, address string) *client {
 	t.Helper()

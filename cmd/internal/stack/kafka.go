@@ -100,11 +100,11 @@ auto.create.topics.enable=false
 `
 
 func (k *Kafka) configure(through *Forwarder, more []string) error {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}
-	control, err := freePort()
+	control, err := FreePort()
 	if err != nil {
 		return err
 	}

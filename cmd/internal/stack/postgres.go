@@ -69,7 +69,7 @@ func StartPostgres(ctx context.Context, v Version, settings ...string) (*Postgre
 
 // newPostgres gives a server a folder and a port.
 func newPostgres(bin string) (*Postgres, error) {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

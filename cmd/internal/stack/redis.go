@@ -28,7 +28,7 @@ func StartRedis(ctx context.Context, args ...string) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"context"
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+)
+
+var kills = flag.Int("real.kills", 2, "how often TestRealKill kills each part")
+
+const versionsUseCase = `  - {name: versions, table: versions, bound: 1s}
+`
+
+// killable is a part that can be killed and started again.
+type killable interface {
+	Kill() error
+	Start(context.Context) error
+}
+
+// Any part killed in the middle of writes and reads: no read breaks the bound,
+// and in the end every key shows its last version. Where the log and the
+// broker keep what they had, nothing cached is dropped; another start of the
+// database is another stream, and drops everything once.
+func TestRealKill(t *testing.T) {
+	stacktest.Need(t)
+	const keys = 200
+	for _, c := range []struct {
+		name  string
+		parts func(*tier) []killable
+		gaps  float64 // each kill causes, as the node that stays counts them
+	}{
+		{"relay", func(tr *tier) []killable { return []killable{tr.relay} }, 0},
+		{"broker", func(tr *tier) []killable { return []killable{tr.kafka} }, 0},
+		{"relay and broker", func(tr *tier) []killable { return []killable{tr.relay, tr.kafka} }, 0},
+		{"database", func(tr *tier) []killable { return []killable{tr.postgres} }, 1},
+		{"node", func(tr *tier) []killable { return []killable{tr.node} }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := stacktest.Postgres(t, stack.PG15)
+			stacktest.Exec(t, p, seed(keys)...)
+			tr := newTier(t, p, stacktest.Kafka(t, nil), versionsUseCase).start()
+			f := tr.run(keys, 2, time.Second, 2*time.Millisecond)
+			before := tr.share(time.Second)
+			for i := range *kills {
+				gaps := tr.metric("freshet_cdc_gaps_total")
+				for _, p := range c.parts(tr) {
+					tr.kill(p)
+				}
+				f.dwell(time.Duration(i%3) * time.Second)
+				for _, p := range c.parts(tr) {
+					tr.begin(p)
+				}
+				tr.well()
+				if got := tr.metric("freshet_cdc_gaps_total") - gaps; c.name != "node" && got != c.gaps {
+					t.Errorf("the kill caused %v gaps, not %v", got, c.gaps)
+				}
+			}
+			after := tr.share(time.Second)
+			t.Logf("hits: %.1f %% of reads before, %.1f %% after", 100*before, 100*after)
+			if before < 0.8 || after < 0.8 {
+				t.Errorf("hits: %.1f %% of reads before, %.1f %% after: the cache does not work", 100*before, 100*after)
+			}
+			f.stop()
+		})
+	}
+}
