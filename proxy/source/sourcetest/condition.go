@@ -62,6 +62,23 @@ func oneWinner(h *harness) {
 	}
 }
 
+// putOfNothing is about whether there is a row, and asks no more of one that is
+// there.
+func putOfNothing(h *harness) {
+	h.Exec(`INSERT INTO items (id, name, n) VALUES (1, '', 1)`) // '' is the default of name, which is unique
+	nothing := func(key string, c proxy.Condition) proxy.Write {
+		return proxy.Write{Key: h.key(key), Op: proxy.Put, If: c}
+	}
+	results := h.apply(nothing("items:1", proxy.Always), nothing("items:1", proxy.IfPresent), nothing("items:1", proxy.IfAbsent),
+		nothing("items:2", proxy.Always), nothing("items:2", proxy.IfPresent), nothing("blobs:a", proxy.Always), nothing("blobs:b", proxy.IfAbsent))
+	for i, done := range []bool{true, true, false, false, false, true, true} {
+		h.want(fmt.Sprintf("write %d is done", i), results[i].Done, done)
+		h.want(fmt.Sprintf("write %d is refused", i), results[i].Err != nil, i == 3)
+	}
+	h.want("row 1", h.json(h.load("items:1")[0]), `{"id":1,"name":"","n":1}`)
+	h.want("a is there", h.load("blobs:a")[0].Row.Exists(), true)
+}
+
 func oldRows(h *harness) {
 	h.Exec(`INSERT INTO items (id, name, n) VALUES (1, 'one', 1)`)
 	show := func(w proxy.Write) proxy.Write {

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 		{"put and delete", putAndDelete},
 		{"put of one column", partialPut},
 		{"conditions", conditions},
+		{"put of nothing", putOfNothing},
 		{"one winner", oneWinner},
 		{"old rows", oldRows},
 		{"swaps", swaps},

@@ -10,7 +10,7 @@ import (
 // carryOut carries out one write in the transaction that is open. What it
 // reads first stays as it is until then: the file is locked for writers.
 func (st *statement) carryOut(ctx context.Context, c *Conn) error {
-	if st.wantOld || st.when == proxy.IfAbsent {
+	if st.wantOld || st.when == proxy.IfAbsent || st.changesNothing() {
 		old, err := st.readOld(ctx, c)
 		if err != nil {
 			return err
@@ -18,7 +18,8 @@ func (st *statement) carryOut(ctx context.Context, c *Conn) error {
 		if st.wantOld {
 			st.old = old
 		}
-		if st.when == proxy.IfAbsent && old.Exists() {
+		if old.Exists() && (st.when == proxy.IfAbsent || st.changesNothing()) {
+			st.done = st.when != proxy.IfAbsent
 			return nil
 		}
 	}
@@ -37,9 +38,13 @@ func (st *statement) carryOut(ctx context.Context, c *Conn) error {
 	return st.exec(ctx, c, st.insert, args)
 }
 
-// readOld reads the row as the write finds it. IfAbsent needs it too: an
-// INSERT that leaves a row alone may be refused for what it would have put in
-// its place.
+// changesNothing reports a put of no columns: it is about whether there is a
+// row.
+func (st *statement) changesNothing() bool { return st.remove == "" && st.update == "" }
+
+// readOld reads the row as the write finds it. Where a row is to be left alone
+// it is needed too: an INSERT that does so may be refused for what it would
+// have put in its place.
 func (st *statement) readOld(ctx context.Context, c *Conn) (old row.Row, err error) {
 	err = c.Query(ctx, func(values []any) error {
 		old = encode(st.reading.schema, values[1:])
