@@ -24,6 +24,7 @@ var homes = []struct {
 	{"github.com/jackc/pgx/v5", []string{"proxy/source/postgres", "cmd/internal/stack"}, "", "one package speaks PostgreSQL's protocol, with the settings that decide what a value's text is; what starts servers has to ask them too"},
 	{"github.com/goccy/go-yaml", []string{"cmd/internal/config"}, "", "one configuration, read in one place"},
 	{"github.com/prometheus/client_golang", []string{"..."}, "metrics.go", "what a package counts stands in one file"},
+	{"golang.org/x/crypto", []string{"proxy/acl"}, "", "slow hashes of passwords; one package bounds what they cost"},
 	{"golang.org/x/sys", []string{"proxy/source/clock", "proxy/server"}, "", "CLOCK_BOOTTIME and POLLRDHUP, which package syscall has not"},
 	{"golang.org/x/sync", []string{"..."}, "", "errgroup, for goroutines that are waited for"},
 }
@@ -42,6 +43,7 @@ var layers = []struct {
 	{"proxy/source/postgres", []string{"proxy", "proxy/hook", "proxy/source/row"}, "a Source; what stands in front of it is not its business"},
 	{"proxy/source/sqlite", []string{"proxy", "proxy/hook", "proxy/source/row"}, "a Source; what stands in front of it is not its business"},
 	{"proxy/source/sourcetest", []string{"proxy", "proxy/source/row"}, "the suite every source passes"},
+	{"proxy/acl", []string{"proxy"}, "who is who; what they ask for, it does not know"},
 	{"proxy/resp", nil, "bytes and nothing else"},
 	{"proxy/command", []string{"proxy", "proxy/hook", "proxy/resp", "proxy/source/row"}, "from bytes to Sources; which Source it is, it does not know"},
 	{"proxy/server", []string{"proxy/command", "proxy/resp"}, "carries bytes to commands"},
@@ -57,6 +59,7 @@ var layers = []struct {
 	{"hashring", nil, "slots and names"},
 	{"cmd/internal/config", nil, "settings and nothing that they set"},
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
+	{"cmd/internal/conform/check", []string{"proxy", "cmd/internal/conform/history"}, "judges what is written down, and knows nothing of how it came about"},
 	{"cmd/internal/conform/history", []string{"proxy"}, "records and lines, for who writes them and who judges them"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
 	{"cmd/internal/stack", nil, "starts processes, and knows nothing of what is tried with them"},
