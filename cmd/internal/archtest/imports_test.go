@@ -61,11 +61,18 @@ var layers = []struct {
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
 	{"cmd/internal/conform/check", []string{"proxy", "cmd/internal/conform/history"}, "judges what is written down, and knows nothing of how it came about"},
 	{"cmd/internal/conform/history", []string{"proxy"}, "records and lines, for who writes them and who judges them"},
+	{"cmd/internal/conform", []string{"cmd/internal/conform/..."}, "a run from its begin to its verdict"},
+	{"cmd/internal/conform/client", []string{"proxy/resp"}, "a connection to a node, as any program would have one"},
+	{"cmd/internal/conform/table", []string{"cmd/internal/conform/history", "proxy/source/clock", "proxy/source/sqlite"}, "what is written, in the database itself"},
+	{"cmd/internal/conform/load", []string{"cmd/internal/conform/client", "cmd/internal/conform/history", "cmd/internal/conform/table", "proxy", "proxy/source/clock"}, "traffic; of nodes it knows addresses"},
+	{"cmd/internal/conform/fault", []string{"cmd/internal/conform/history", "proxy/source/clock"}, "when faults come; what they do, a deployment knows"},
+	{"cmd/internal/conform/run", []string{"cmd/internal/conform/fault", "cmd/internal/conform/history", "cmd/internal/conform/load", "proxy/source/clock"}, "one run against any deployment"},
+	{"cmd/internal/conform/embedded", []string{"..."}, "a deployment out of this binary: it steps in at the parts' seams"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
 	{"cmd/internal/stack", nil, "starts processes, and knows nothing of what is tried with them"},
 	{"cmd/internal/stack/stacktest", []string{"cmd/internal/stack"}, "the same for tests"},
 	{"cmd/internal/e2e", []string{"..."}, "tests over several packages"},
-	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/node"}, "thin: flags, then a node"},
+	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/node", "cmd/internal/conform/..."}, "thin: flags, then a node or a run"},
 }
 
 // within reports whether folder is one of patterns.

@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/node"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/clock"
+)
+
+// badClock is a node's clock, which can be made to step.
+type badClock struct{ off atomic.Int64 }
+
+func (c *badClock) local() time.Duration { return clock.Boottime() + time.Duration(c.off.Load()) }
+
+// badSource is a node's source, which can be slow or refuse. It writes down
+// what it is asked.
+type badSource struct {
+	proxy.Source
+	fills   *fills
+	slow    atomic.Int64 // nanoseconds before each answer
+	refuses atomic.Bool
+}
+
+func (s *badSource) over(source proxy.Source) proxy.Source {
+	s.Source = source
+	return s
+}
+
+var errRefused = fmt.Errorf("%w: it refuses, as it was told to", proxy.ErrUnavailable)
+
+// Load implements proxy.Source.
+func (s *badSource) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
+	sent := history.Time(clock.Boottime())
+	if err := s.hinder(ctx); err != nil {
+		for i := range results {
+			results[i] = proxy.Result{Err: err}
+		}
+	} else {
+		s.Source.Load(ctx, reqs, results)
+	}
+	s.fills.note(reqs, results, sent)
+}
+
+// Apply implements proxy.Source.
+func (s *badSource) Apply(ctx context.Context, writes []proxy.Write, results []proxy.Written) {
+	if err := s.hinder(ctx); err != nil {
+		for i := range results {
+			results[i] = proxy.Written{Err: err}
+		}
+		return
+	}
+	s.Source.Apply(ctx, writes, results)
+}
+
+func (s *badSource) probing(probe node.Probe) node.Probe {
+	return func(ctx context.Context) (proxy.Identity, proxy.Time, error) {
+		if err := s.hinder(ctx); err != nil {
+			return proxy.Identity{}, proxy.Never, err
+		}
+		return probe(ctx)
+	}
+}
+
+func (s *badSource) hinder(ctx context.Context) error {
+	if s.refuses.Load() {
+		return errRefused
+	}
+	d := time.Duration(s.slow.Load())
+	if d == 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", proxy.ErrUnavailable, ctx.Err())
+	}
+}

@@ -1,0 +1,149 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long a process may take to serve, to carry out an order and
+// to end: also on a machine that is busy with other things.
+const patience = 60 * time.Second
+
+// process is one part of the deployment, started any number of times. What it
+// is told, one tells it at a time; where it serves may be asked by all.
+type process struct {
+	name string
+	exe  string
+	args func(life uint64) []string // of its command line
+	logs string                     // file to which its errors go
+
+	mu      sync.Mutex
+	life    uint64
+	address string // "": it is down
+	admin   string
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	paused bool
+}
+
+// start starts it and waits until it serves.
+func (p *process) start(ctx context.Context) error {
+	logs, err := os.OpenFile(p.logs, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	p.mu.Lock()
+	p.life++
+	p.cmd = exec.Command(p.exe, p.args(p.life)...)
+	p.mu.Unlock()
+	p.cmd.Stderr = logs
+	own(p.cmd)
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	line, err := p.answer(ctx)
+	address, admin, ok := strings.Cut(strings.TrimPrefix(line, "serves "), " ")
+	if err != nil || !ok {
+		return errors.Join(fmt.Errorf("%s does not start; %s says why: %q, %w", p.name, p.logs, line, err), p.kill())
+	}
+	p.mu.Lock()
+	p.address, p.admin = address, admin
+	p.mu.Unlock()
+	return nil
+}
+
+// answer reads one line, or kills the process that does not say any.
+func (p *process) answer(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { p.cmd.Process.Kill() })
+	defer stop()
+	line, err := p.out.ReadString('\n')
+	return strings.TrimSuffix(line, "\n"), err
+}
+
+// tell gives an order and waits until it is carried out.
+func (p *process) tell(ctx context.Context, order string) error {
+	if _, err := io.WriteString(p.in, order+"\n"); err != nil {
+		return fmt.Errorf("tell %s to %s: %w", p.name, order, err)
+	}
+	switch line, err := p.answer(ctx); {
+	case err != nil:
+		return fmt.Errorf("tell %s to %s: %w", p.name, order, err)
+	case line != "done":
+		return fmt.Errorf("tell %s to %s: %s", p.name, order, line)
+	}
+	return nil
+}
+
+// kill ends it at once, as a power cut would.
+func (p *process) kill() error {
+	p.down()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return p.wait()
+}
+
+func (p *process) down() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.address, p.admin, p.paused = "", "", false
+}
+
+// wait takes in how it ended; that it was killed is no error here.
+func (p *process) wait() error {
+	err := p.cmd.Wait()
+	p.in.Close()
+	p.cmd = nil
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// end lets it end in good order.
+func (p *process) end() error {
+	if p.cmd == nil {
+		return nil
+	}
+	p.down()
+	if err := p.in.Close(); err != nil {
+		return errors.Join(err, p.kill())
+	}
+	t := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer t.Stop()
+	err := p.cmd.Wait()
+	p.cmd = nil
+	if err != nil {
+		err = fmt.Errorf("%s did not end well; %s says why: %w", p.name, p.logs, err)
+	}
+	return err
+}
+
+// where tells where it serves, and which of its lives this is.
+func (p *process) where() (address, admin string, life uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.address, p.admin, p.life
+}

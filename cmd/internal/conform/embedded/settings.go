@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/clock"
+)
+
+// partitions of the topic at first.
+const partitions = 4
+
+// longest is the longest bound of all.
+const longest = time.Second
+
+// useCases are the ways to the rows: each takes another path through a node.
+func useCases() []load.UseCase {
+	of := func(name string, bound time.Duration) load.UseCase {
+		return load.UseCase{UseCase: history.UseCase{Name: name, Bound: bound}}
+	}
+	row, value, alias, small := of("row", longest), of("value", 500*time.Millisecond), of("alias", 250*time.Millisecond), of("small", longest)
+	row.WholeRow = true
+	value.Writable = true
+	alias.ByAlias = true
+	return []load.UseCase{row, value, alias, small}
+}
+
+// settings is the configuration of a part. The use case "small" has so little
+// memory that its entries are pushed out all the time.
+func settings(database, broker, name string) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, `source: {sqlite: {path: %q}}
+stream: {kafka: {brokers: [%q], client_id: %q}}
+relay: {partitions: %d, checkpoint_interval: 50ms, admin: "127.0.0.1:0"}
+node: {listen: "127.0.0.1:0", admin: "127.0.0.1:0", drain_timeout: 2s}
+memory: {budget: 32MiB}
+use_cases:
+`, database, broker, name, partitions)
+	for _, u := range useCases() {
+		fmt.Fprintf(&b, "  - {name: %s, table: %s, bound: %s", u.Name, table.Rows, u.Bound)
+		if u.ByAlias {
+			fmt.Fprintf(&b, ", key: [%s]", table.Alias)
+		}
+		if !u.WholeRow {
+			fmt.Fprintf(&b, ", column: %s", table.Value)
+		}
+		if u.Name == "small" {
+			b.WriteString(", max_bytes: 1MiB")
+		}
+		b.WriteString("}\n")
+	}
+	return []byte(b.String())
+}
+
+// hostClock reads the host's clock by the run's.
+func hostClock() history.Clock {
+	before := clock.Boottime()
+	t := proxy.Time(time.Now().UnixNano())
+	after := clock.Boottime()
+	return history.Clock{At: history.Time(after), Lo: t, Hi: t.Add(after - before)}
+}

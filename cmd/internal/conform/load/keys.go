@@ -1,0 +1,58 @@
+package load
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// keys says which rows are used how much.
+type keys struct{ n int }
+
+func newKeys(n int) keys { return keys{n: n} }
+
+// hotHead is how many rows are the hot head: they get half of all that is
+// asked, or more.
+const hotHead = 32
+
+func (k keys) hot(id int) bool { return id < hotHead }
+
+// draw is one goroutine's luck.
+type draw struct {
+	*rand.Rand
+	zipf *rand.Zipf
+	n    int
+}
+
+// draw returns the luck of the goroutine of that number. Its exponent of 1.2
+// leaves a tail of rows that are hardly ever asked for.
+func (k keys) draw(seed, number uint64) *draw {
+	r := rand.New(rand.NewPCG(seed, number))
+	return &draw{Rand: r, zipf: rand.NewZipf(r, 1.2, 2, uint64(k.n-1)), n: k.n}
+}
+
+// id is of a row: mostly of a hot one, sometimes of one that may not be there,
+// and once in a while of one that never is.
+func (d *draw) id() int {
+	switch d.IntN(20) {
+	case 0:
+		return d.n + d.IntN(d.n/10+1) // moved to, inserted and deleted
+	case 1:
+		return 2*d.n + d.IntN(d.n+1) // never there
+	case 2:
+		return d.IntN(d.n)
+	}
+	return int(d.zipf.Uint64())
+}
+
+// row is of a row that may be there.
+func (d *draw) row() int {
+	if d.IntN(6) == 0 {
+		return d.n + d.IntN(d.n/10+1)
+	}
+	return int(d.zipf.Uint64())
+}
+
+// around is a time that is d on average.
+func (d *draw) around(mean time.Duration) time.Duration {
+	return time.Duration(d.ExpFloat64() * float64(mean))
+}

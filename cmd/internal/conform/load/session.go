@@ -1,0 +1,181 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+)
+
+// sessionClient reads and writes through one node, in one session as long as
+// the connection lasts. The rows that it deletes are its alone to delete this
+// way, so that the log's absences can be told apart.
+func (l *Load) sessionClient(ctx context.Context, number int, node string, d *draw) (err error) {
+	conn, err := l.db.Connect(context.WithoutCancel(ctx))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	s := &sessionOf{l: l, node: node, number: number, conn: conn, log: l.history.Log(), d: d}
+	defer s.close()
+	for pause(ctx, d.around(l.opts.ReadPause)) {
+		if s.c == nil && !s.open(ctx) {
+			continue
+		}
+		if err := s.step(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	return s.log.Flush()
+}
+
+type sessionOf struct {
+	l      *Load
+	node   string
+	number int
+	conn   table.Conn
+	log    *history.Log
+	d      *draw
+
+	c       *client.Client // nil: none
+	session uint64         // 0: the node has none to offer
+}
+
+// open begins another session.
+func (s *sessionOf) open(ctx context.Context) bool {
+	if s.c = s.l.dial(ctx, s.node); s.c == nil {
+		return false
+	}
+	_, err := s.c.Do("FRESHET.SESSION", "ON")
+	var refused client.Refusal
+	switch {
+	case err == nil:
+		s.session = s.l.sessions.Add(1)
+	case errors.As(err, &refused):
+		s.session = 0
+	default:
+		s.close()
+		return false
+	}
+	return true
+}
+
+func (s *sessionOf) close() {
+	if s.c != nil {
+		s.c.Close()
+		s.c = nil
+	}
+}
+
+func (s *sessionOf) step(ctx context.Context) error {
+	switch n := s.d.IntN(40); {
+	case n == 0:
+		return s.put(ctx)
+	case n == 1:
+		return s.remove()
+	case n == 2 && s.d.IntN(50) == 0:
+		s.close()
+		return nil
+	}
+	commands := s.l.draw(s.d)
+	for i := range commands {
+		for j := range commands[i].reads {
+			if r := &commands[i].reads[j]; s.session != 0 {
+				r.Session = s.session
+				if r.Mode == history.Plain || r.Mode == history.Many {
+					r.Mode = history.Session
+				}
+			}
+		}
+	}
+	whole, err := s.l.pipeline(s.c, s.log, s.node, commands)
+	if !whole {
+		s.close()
+	}
+	return err
+}
+
+// writable is the use case that is written through.
+func (l *Load) writable() *UseCase {
+	for i := range l.useCases {
+		if l.useCases[i].Writable {
+			return &l.useCases[i]
+		}
+	}
+	return nil
+}
+
+// put writes one value through the node. What it means for the session's own
+// order is looked up at once.
+func (s *sessionOf) put(ctx context.Context) error {
+	u, id := s.l.writable(), s.d.row()
+	if u == nil {
+		return nil
+	}
+	value := s.l.reserve(1)
+	p := s.send(id, []string{"SET", u.key(id), table.Text(id, value)}, "set")
+	p.write.Value = value
+	if p.lost {
+		s.l.postpone(p)
+		return nil
+	}
+	logged, err := s.conn.Find(ctx, id, value)
+	switch {
+	case errors.Is(err, table.ErrNotLogged):
+		p.write.Outcome = history.RolledBack
+		logged = table.Logged{ID: id, Value: value}
+	case err != nil:
+		return err
+	}
+	return s.l.record(s.log, logged, p.write)
+}
+
+// remove deletes a row through the node.
+func (s *sessionOf) remove() error {
+	u, id := s.l.writable(), s.d.row()
+	id -= id % len(s.l.tier.Nodes())
+	id += s.number
+	if u == nil {
+		return nil
+	}
+	p := s.send(id, []string{"DEL", u.key(id)}, "del")
+	p.write.Session = 0 // nobody knows yet which version it is
+	if !p.lost && p.done.Unknown {
+		return nil // no row was there
+	}
+	s.l.postpone(p)
+	return nil
+}
+
+// send sends a write and asks for its token. A reply of 0 is one of a delete
+// that found nothing: Unknown, for there is no version.
+func (s *sessionOf) send(id int, args []string, op string) pendingWrite {
+	p := pendingWrite{id: id, op: op}
+	p.write = history.Write{Op: op, Node: s.node, Session: s.session, Begun: now()}
+	r, err := s.c.Do(args...)
+	p.write.Acked = now()
+	var refused client.Refusal
+	switch {
+	case err == nil:
+		p.done.Unknown = r.Text == "0"
+	case errors.As(err, &refused) && !strings.HasPrefix(string(refused), "UNKNOWN"):
+		p.done.Unknown = true
+		return p
+	default:
+		p.lost = true
+		s.close()
+		return p
+	}
+	token, err := s.c.Do("FRESHET.TOKEN")
+	if err != nil {
+		s.close()
+		return p
+	}
+	if p.write.Token = timeOf(&token); p.write.Token != 0 && !p.done.Unknown {
+		s.l.tokens.last.Store(&written{id: id, token: p.write.Token})
+	}
+	return p
+}

@@ -1,0 +1,93 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+)
+
+// read takes out of a node's /metrics what a history holds of it: counters of
+// each use case, and the watermark's age, below 0 if there is none.
+func read(text string) (counted []history.Counters, age time.Duration) {
+	age = -1
+	evictions := uint64(0)
+	of := map[string]int{}
+	for line := range strings.Lines(text) {
+		name, labels, value, ok := series(line)
+		if !ok {
+			continue
+		}
+		n := uint64(value)
+		switch name {
+		case "freshet_watermark_age_seconds":
+			if value < 1e6 { // without a watermark it is as good as infinite
+				age = time.Duration(value * float64(time.Second))
+			}
+			continue
+		case "freshet_cache_evictions_total":
+			evictions = n
+			continue
+		}
+		useCase := labels["use_case"]
+		if useCase == "" || !strings.HasPrefix(name, "freshet_cache_") {
+			continue
+		}
+		i, ok := of[useCase]
+		if !ok {
+			i = len(counted)
+			of[useCase] = i
+			counted = append(counted, history.Counters{UseCase: useCase, Fills: map[string]uint64{}})
+		}
+		take(&counted[i], name, labels["reason"], n)
+	}
+	for i := range counted {
+		counted[i].Evictions = evictions
+	}
+	return counted, age
+}
+
+func take(c *history.Counters, name, reason string, n uint64) {
+	switch name {
+	case "freshet_cache_fills_total":
+		c.Fills[reason] = n
+	case "freshet_cache_hits_total":
+		c.Hits = n
+	case "freshet_cache_joins_total":
+		c.Joins = n
+	case "freshet_cache_installs_refused_total":
+		c.Refused = n
+	case "freshet_cache_replaced_total":
+		c.Replaced = n
+	case "freshet_cache_dropped_total":
+		c.Dropped = n
+	case "freshet_cache_voids_total":
+		c.Voids = n
+	}
+}
+
+// series reads one line of the text format. Label values that hold quotes or
+// commas are none of ours.
+func series(line string) (name string, labels map[string]string, value float64, ok bool) {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return "", nil, 0, false
+	}
+	at := strings.LastIndexByte(line, ' ')
+	if at < 0 {
+		return "", nil, 0, false
+	}
+	value, err := strconv.ParseFloat(line[at+1:], 64)
+	if err != nil {
+		return "", nil, 0, false
+	}
+	name, rest, _ := strings.Cut(line[:at], "{")
+	labels = map[string]string{}
+	for _, pair := range strings.Split(strings.TrimSuffix(rest, "}"), ",") {
+		if k, v, ok := strings.Cut(pair, "="); ok {
+			labels[k] = strings.Trim(v, `"`)
+		}
+	}
+	return name, labels, value, true
+}

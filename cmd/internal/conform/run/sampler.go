@@ -1,0 +1,152 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+)
+
+// The times of the sampler.
+const (
+	sampleEvery = 250 * time.Millisecond
+	askFor      = 3 * time.Second  // a node that is frozen does not answer
+	startFor    = 60 * time.Second // until every node is ready
+)
+
+// sampler reads what the nodes count and what the source's clock says.
+type sampler struct {
+	of  Deployment
+	log *history.Log
+}
+
+func (s *sampler) run(ctx context.Context) error {
+	for pause(ctx, sampleEvery) {
+		if err := s.sample(ctx); err != nil {
+			return err
+		}
+	}
+	return s.log.Flush()
+}
+
+// sample takes one of everything. A node that does not answer has none.
+func (s *sampler) sample(ctx context.Context) error {
+	c, err := s.of.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.log.Add(&c); err != nil {
+		return err
+	}
+	for _, node := range s.of.Nodes() {
+		if counted, lag, ok := s.ask(ctx, node); ok {
+			if err := s.write(counted, lag, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sampler) write(counted []history.Counters, lag history.Lag, final bool) error {
+	for i := range counted {
+		counted[i].Final = final
+		if err := s.log.Add(&counted[i]); err != nil {
+			return err
+		}
+	}
+	return s.log.Add(&lag)
+}
+
+func (s *sampler) ask(ctx context.Context, node string) ([]history.Counters, history.Lag, bool) {
+	admin, life := s.of.Admin(node)
+	if admin == "" {
+		return nil, history.Lag{}, false
+	}
+	at := now()
+	text, err := get(ctx, admin, "/metrics")
+	if err != nil {
+		return nil, history.Lag{}, false
+	}
+	counted, age := read(text)
+	for i := range counted {
+		counted[i].At, counted[i].Node, counted[i].Life = at, node, life
+	}
+	return counted, history.Lag{At: at, Node: node, Age: age}, true
+}
+
+// last takes the counters once they stand still.
+func (s *sampler) last(ctx context.Context) error {
+	for _, node := range s.of.Nodes() {
+		before := uint64(0)
+		for {
+			counted, lag, ok := s.ask(ctx, node)
+			if !ok {
+				break
+			}
+			sum := uint64(0)
+			for _, c := range counted {
+				for _, n := range c.Fills {
+					sum += n
+				}
+			}
+			if sum == before {
+				if err := s.write(counted, lag, true); err != nil {
+					return err
+				}
+				break
+			}
+			before = sum
+			if !pause(ctx, sampleEvery) {
+				return ctx.Err()
+			}
+		}
+	}
+	return s.log.Flush()
+}
+
+// ready waits until every node is.
+func (s *sampler) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startFor)
+	defer cancel()
+	for _, node := range s.of.Nodes() {
+		for {
+			admin, _ := s.of.Admin(node)
+			why, err := get(ctx, admin, "/readyz")
+			if err == nil {
+				break
+			}
+			if !pause(ctx, 20*time.Millisecond) {
+				return fmt.Errorf("%s is not ready: %w: %s", node, err, strings.TrimSpace(why))
+			}
+		}
+	}
+	return nil
+}
+
+var errNotOK = errors.New("it answers that it is not")
+
+func get(ctx context.Context, address, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Close = true // the node may be another one next time
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = errNotOK
+	}
+	return string(body), err
+}
