@@ -63,7 +63,7 @@ func (l line) flag(name string, set bool) line {
 func (l line) end() []byte { return append(l, '}', '\n') }
 
 func appendRead(b []byte, r *Read) []byte {
-	return begin(b, kindRead).
+	return begin(b, KindRead).
 		text("key", r.Key).
 		text("node", r.Node).
 		text("mode", string(r.Mode)).

@@ -9,12 +9,14 @@ import (
 	"github.com/freshet-cache/freshet/proxy"
 )
 
-// The kinds of a record: the first field of its line.
+// KindRead is the kind of a [Read]: the first field of its line.
+const KindRead = "read"
+
+// The other kinds.
 const (
 	kindRun      = "run"
 	kindWrite    = "write"
 	kindTruncate = "truncate"
-	kindRead     = "read"
 	kindFill     = "fill"
 	kindFault    = "fault"
 	kindClock    = "clock"
@@ -64,7 +66,7 @@ func (d *Decoder) Line(text []byte) (any, error) {
 		return nil, fmt.Errorf("no line of a history: %.60q", text)
 	}
 	switch kind {
-	case kindRead:
+	case KindRead:
 		d.read = Read{}
 		return &d.read, d.fields(rest, d.readField)
 	case kindWrite:
@@ -115,7 +117,7 @@ func Kind(text []byte) (kind string, rest []byte, ok bool) {
 		return "", nil, false
 	}
 	for _, k := range [...]string{
-		kindRead, kindWrite, kindFill, kindLag, kindClock, kindCounters, kindFault, kindTruncate, kindRun, kindEnd,
+		KindRead, kindWrite, kindFill, kindLag, kindClock, kindCounters, kindFault, kindTruncate, kindRun, kindEnd,
 	} {
 		if string(text[:end]) == k {
 			return k, text[end+1:], true
