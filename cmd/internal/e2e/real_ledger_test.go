@@ -85,7 +85,7 @@ func (l *ledger) judge(key, got int, asked time.Time, bound time.Duration) error
 type traffic struct {
 	*ledger
 	t        *testing.T
-	postgres *stack.Postgres
+	postgres atomic.Pointer[stack.Postgres] // where it writes
 	listen   string
 	bound    time.Duration
 	end      context.CancelFunc
@@ -101,7 +101,8 @@ const versionsTable = "CREATE TABLE versions (id int PRIMARY KEY, v bigint NOT N
 // between two writes.
 func (tr *tier) run(keys, readers int, bound, pause time.Duration) *traffic {
 	ctx, end := context.WithCancel(tr.t.Context())
-	f := &traffic{ledger: newLedger(keys), t: tr.t, postgres: tr.postgres, listen: tr.listen, bound: bound, end: end}
+	f := &traffic{ledger: newLedger(keys), t: tr.t, listen: tr.listen, bound: bound, end: end}
+	f.moved(tr.postgres)
 	f.done.Go(func() { f.write(ctx, pause) })
 	for range readers {
 		f.done.Go(func() { f.read(ctx) })
@@ -109,6 +110,9 @@ func (tr *tier) run(keys, readers int, bound, pause time.Duration) *traffic {
 	tr.t.Cleanup(func() { end(); f.done.Wait() })
 	return f
 }
+
+// moved says where the primary is from now on.
+func (f *traffic) moved(p *stack.Postgres) { f.postgres.Store(p) }
 
 // seed makes the rows that run uses.
 func seed(keys int) []string {
@@ -179,7 +183,7 @@ func (f *traffic) reconnect(old *pgx.Conn) *pgx.Conn {
 		old.Close(ctx)
 	}
 	for {
-		conn, err := pgx.Connect(ctx, f.postgres.URL("", ""))
+		conn, err := pgx.Connect(ctx, f.postgres.Load().URL("", ""))
 		if err == nil {
 			return conn
 		}

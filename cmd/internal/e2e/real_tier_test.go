@@ -87,15 +87,28 @@ func address(t *testing.T) string {
 // when a part starts.
 func (tr *tier) configure(url, useCases string) {
 	tr.t.Helper()
-	text := fmt.Sprintf(`
+	tr.write(tr.file, fmt.Sprintf(`
 node: {listen: "%s", admin: "%s"}
-source: {postgres: {url: "file:url"}}
+source:
+  postgres:
+    url: "file:url"
 stream: {kafka: {brokers: ["%s"], topic: changes}}
-relay: {admin: "%s", partitions: 4}
+relay:
+  admin: "%s"
+  partitions: 4
 use_cases:
-%s`, tr.listen, tr.admin, tr.kafka.Address(), tr.shipping, useCases)
-	tr.write(tr.file, text)
+%s`, tr.listen, tr.admin, tr.kafka.Address(), tr.shipping, useCases))
 	tr.connect(url)
+}
+
+// set adds a setting to the relay's.
+func (tr *tier) set(line string) {
+	tr.t.Helper()
+	text, err := os.ReadFile(tr.file)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	tr.write(tr.file, strings.Replace(string(text), "relay:\n", "relay:\n  "+line+"\n", 1))
 }
 
 // connect sets the database's URL for parts that start from now on.
@@ -228,10 +241,4 @@ func (tr *tier) share(d time.Duration) float64 {
 	eventually(tr.t, "time passes", func() bool { return time.Since(begun) >= d })
 	moreHits, moreFills := count()
 	return (moreHits - hits) / max(1, moreHits-hits+moreFills-fills)
-}
-
-// client connects to the node.
-func (tr *tier) client() *client {
-	tr.t.Helper()
-	return dial(tr.t, tr.listen)
 }

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+)
+
+const gateBound = time.Second
+
+const gateSettings = `
+source: {postgres: {url: "${URL}"}}
+use_cases:
+  - {name: versions, table: versions, bound: 1s, timeout: 10s}
+`
+
+// The log brings a commit before anybody can read it, with a synchronous
+// standby as long before as the standby takes. The relay holds it back till
+// then: the watermark waits, all other reads keep their bound, and once the
+// row can be read, so does it.
+func TestRealEarlyEvent(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v stack.Version) {
+		if late := earlyEvent(t, v); late > gateBound {
+			t.Errorf("%v after the row could be read, the node answers the old one", late)
+		}
+	})
+}
+
+// earlyEvent plays the story, and returns how long after a row could be read
+// its old value was still answered, up to three bounds.
+func earlyEvent(t *testing.T, v stack.Version) time.Duration {
+	t.Helper()
+	p := stacktest.Postgres(t, v)
+	stacktest.Exec(t, p, seed(3)...)
+	s := newRealShop(t, p, stacktest.Kafka(t, nil), gateSettings)
+	s.relay()
+	n := s.node()
+	s.await(n)
+	c := s.client(n.Address())
+	c.becomes(gateBound, "0", "HGET", "versions:0", "v")
+
+	stacktest.Exec(t, p, "ALTER SYSTEM SET synchronous_standby_names = 'nosuch'", "SELECT pg_reload_conf()")
+	awaitQuery(t, p, "SHOW synchronous_standby_names", "nosuch")
+	committed := make(chan error, 1)
+	go func() {
+		committed <- p.Exec(context.WithoutCancel(t.Context()), "UPDATE versions SET v = 1 WHERE id = 0")
+	}()
+	awaitQuery(t, p, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'UPDATE%'", "1")
+
+	// Its event is in the log now, and the row cannot be read: all this time
+	// the old value is the right one, and those of other rows keep coming.
+	for i, begun := 1, time.Now(); time.Since(begun) < 3*gateBound; i++ {
+		if got := c.do("HGET", "versions:0", "v"); got != "0" {
+			t.Fatalf("version %s is from the future", got)
+		}
+		local(t, p, "UPDATE versions SET v = v + 1 WHERE id = 1")
+		c.becomes(gateBound, query(t, p, "SELECT v FROM versions WHERE id = 1"), "HGET", "versions:1", "v")
+	}
+
+	stacktest.Exec(t, p, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+	if err := <-committed; err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); ; {
+		late := time.Since(begun)
+		if c.do("HGET", "versions:0", "v") == "1" || late > 3*gateBound {
+			return late
+		}
+	}
+}
+
+// local runs a statement whose commit waits for no standby.
+func local(t *testing.T, p *stack.Postgres, statement string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), p.URL("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, s := range []string{"SET synchronous_commit = local", statement} {
+		if _, err := conn.Exec(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func query(t *testing.T, p *stack.Postgres, q string) string {
+	t.Helper()
+	got, err := p.Query(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func awaitQuery(t *testing.T, p *stack.Postgres, q, want string) {
+	t.Helper()
+	eventually(t, q+" is "+want, func() bool { return query(t, p, q) == want })
+}

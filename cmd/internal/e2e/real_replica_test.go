@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+)
+
+const replicaSettings = `
+source: {postgres: {url: "${URL}", replicas: ["${STANDBY}"]}}
+use_cases:
+  - {name: versions, table: versions, bound: 1s, read_from: replica, read_only: true}
+`
+
+// A use case that is read from a standby has pinned entries only: they never
+// rise with the watermark, so they are as old as the standby was, and no
+// older than the bound. A standby that no longer replays answers nothing.
+func TestRealReplica(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v stack.Version) {
+		p := stacktest.Postgres(t, v)
+		stacktest.Exec(t, p, seed(3)...)
+		standby := stacktest.Standby(t, p, "second")
+		s := newRealShop(t, p, stacktest.Kafka(t, nil), replicaSettings, standby)
+		s.relay()
+		n := s.node()
+		s.await(n)
+		c := s.client(n.Address())
+		const bound = time.Second
+		for i := range 20 {
+			want := fmt.Sprint(i)
+			stacktest.Exec(t, p, "UPDATE versions SET v = "+want+" WHERE id = 1")
+			tolerant(t, c, bound, want, "HGET", "versions:1", "v")
+			if facts := c.do("FRESHET.EXPLAIN", "versions:1"); !strings.Contains(facts, "pinned") || strings.Contains(facts, "lifted") {
+				t.Fatalf("an entry from a standby is not pinned:\n%s", facts)
+			}
+		}
+		stacktest.Exec(t, standby, "SELECT pg_wal_replay_pause()")
+		stacktest.Exec(t, p, "UPDATE versions SET v = 100 WHERE id = 1")
+		changed := time.Now()
+		for time.Since(changed) < 3*bound {
+			asked := time.Since(changed)
+			if got, err := c.Do("HGET", "versions:1", "v"); err == nil && got != "100" && asked > bound {
+				t.Fatalf("%v after the change, a standby that replays nothing answers %s", asked, got)
+			}
+		}
+		stacktest.Exec(t, standby, "SELECT pg_wal_replay_resume()")
+		eventually(t, "the standby answers again", func() bool {
+			got, err := c.Do("HGET", "versions:1", "v")
+			return err == nil && got == "100"
+		})
+	})
+}
+
+// tolerant is becomes, for a source that may be unavailable for a while.
+func tolerant(t *testing.T, c *client, bound time.Duration, want string, args ...string) {
+	t.Helper()
+	for begun := time.Now(); ; {
+		asked := time.Since(begun)
+		got, err := c.Do(args...)
+		switch {
+		case err == nil && got == want:
+			return
+		case err == nil && asked > bound:
+			t.Fatalf("%v: %v after the change, the reply is still %s, not %s", args, asked, got, want)
+		case asked > patience:
+			t.Fatalf("%v: %v, and never %s", args, err, want)
+		}
+	}
+}
