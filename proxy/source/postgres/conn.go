@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/freshet-cache/freshet/proxy/hook"
 )
 
 // maxStatements bounds the prepared statements a connection keeps: a handful
@@ -26,6 +28,7 @@ type Conn struct {
 	pooled   bool
 	prepared map[string]string // the names of statements, by their SQL
 	used     time.Time         // when it was last put back
+	epoch    uint64            // of its pool, when it was opened
 }
 
 // Dial opens a connection. The error names the mend.
@@ -37,7 +40,7 @@ func Dial(ctx context.Context, config *pgconn.Config, o Options) (*Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{pg: pg, opts: o, prepared: map[string]string{}}
+	c := &Conn{pg: pg, opts: o, prepared: map[string]string{}, used: time.Now()}
 	if err := c.settle(ctx); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("%w%s", err, mend(err))
@@ -85,7 +88,8 @@ type command struct {
 }
 
 // do sends commands together and reads their answers; without a transaction
-// around them they are one. It returns how many were carried out.
+// around them they are one. It returns how many were carried out, and -1 if
+// none was sent.
 func (c *Conn) do(ctx context.Context, commands ...*command) (done int, err error) {
 	var b pgconn.Batch
 	for _, cmd := range commands {
@@ -95,11 +99,12 @@ func (c *Conn) do(ctx context.Context, commands ...*command) (done int, err erro
 		}
 		name, err := c.prepare(ctx, cmd.sql)
 		if err != nil {
-			return 0, err
+			return -1, err
 		}
 		b.ExecPrepared(name, cmd.args, cmd.formats, nil)
 	}
 	results := c.pg.ExecBatch(ctx, &b)
+	hook.At("postgres.sent")
 	for done < len(commands) && results.NextResult() {
 		if err := commands[done].read(results.ResultReader()); err != nil {
 			results.Close()
@@ -107,7 +112,10 @@ func (c *Conn) do(ctx context.Context, commands ...*command) (done int, err erro
 		}
 		done++
 	}
-	return done, results.Close()
+	if err = results.Close(); pgconn.SafeToRetry(err) {
+		done = -1
+	}
+	return done, err
 }
 
 func (cmd *command) read(r *pgconn.ResultReader) (err error) {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 
@@ -18,7 +19,8 @@ type Class uint8
 
 // The classes of errors.
 const (
-	Other    Class = iota // it may pass: time was up, resources, rights
+	None     Class = iota // there was no error
+	Other                 // it may pass: time was up, resources, rights
 	Rejected              // the statement's own: a constraint, a type, a trigger's refusal
 	ReadOnly              // the session may not write: a standby, or a setting
 	Conflict              // with another transaction; the same again may succeed
@@ -31,11 +33,17 @@ const (
 // PostgreSQL's manual.
 func Classify(err error) Class {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return Other
-		}
-		return Lost
+	switch {
+	case err == nil:
+		return None
+	case errors.Is(err, errStale):
+		return Stale
+	case errors.Is(err, errUnsettled):
+		return Pooled
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return Other // even if it closed the connection
+	case !errors.As(err, &pg):
+		return lost(err)
 	}
 	if s := pg.SeverityUnlocalized; s == "FATAL" || s == "PANIC" {
 		return Lost
@@ -60,6 +68,23 @@ func Classify(err error) Class {
 		return Rejected
 	}
 	return Other
+}
+
+// lost tells errors of the connection from those that this package makes.
+func lost(err error) Class {
+	var network *net.OpError
+	var connect *pgconn.ConnectError
+	if errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
+		return Lost
+	}
+	return Other
+}
+
+// missing reports whether a table is not there.
+func missing(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42P01"
 }
 
 // UnfitError says why a table, as it is, cannot be what a use case asks for,

@@ -14,6 +14,7 @@ const (
 	KeyText  KeyKind = iota // the text itself
 	KeyInt                  // decimal, no leading zeros, no plus sign, within 64 bits
 	KeyBytes                // the bytes themselves
+	KeyUUID                 // 8-4-4-4-12 hexadecimal digits in lower case
 )
 
 // KeyColumn is one column of a key.
@@ -32,7 +33,7 @@ func (k KeyKind) spells(f *Field) bool {
 	case Bytes:
 		return k == KeyBytes
 	}
-	return k == KeyText || k == KeyInt && checkInt(f.Value) == nil
+	return k == KeyText || k == KeyInt && checkInt(f.Value) == nil || k == KeyUUID && checkUUID(f.Value) == nil
 }
 
 // AppendPart appends one part in its only spelling.
@@ -79,8 +80,11 @@ func decodePart(p []byte) ([]byte, error) {
 // checkPart reports why a part as it stands in a key is not the accepted
 // spelling of a value of kind k.
 func checkPart(k KeyKind, p []byte) error {
-	if k == KeyInt {
+	switch k {
+	case KeyInt:
 		return checkInt(p)
+	case KeyUUID:
+		return checkUUID(p)
 	}
 	for i := bytes.IndexByte(p, '%'); i >= 0; {
 		if !bytes.HasPrefix(p[i:], []byte("%3A")) && !bytes.HasPrefix(p[i:], []byte("%25")) {
@@ -112,6 +116,23 @@ func checkInt(p []byte) error {
 	}
 	if len(digits) > len(limit) || len(digits) == len(limit) && string(digits) > limit {
 		return fmt.Errorf("%q does not fit into 64 bits", p)
+	}
+	return nil
+}
+
+// checkUUID accepts the one form that databases write; they read several.
+func checkUUID(p []byte) error {
+	const form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
+	ok := len(p) == len(form)
+	for i := 0; ok && i < len(form); i++ {
+		if form[i] == '-' {
+			ok = p[i] == '-'
+		} else {
+			ok = '0' <= p[i] && p[i] <= '9' || 'a' <= p[i] && p[i] <= 'f'
+		}
+	}
+	if !ok {
+		return fmt.Errorf("%q is not a UUID as 8-4-4-4-12 hexadecimal digits in lower case", p)
 	}
 	return nil
 }
