@@ -11,6 +11,7 @@ import (
 	"github.com/freshet-cache/freshet/proxy/command"
 	"github.com/freshet-cache/freshet/proxy/resp"
 	"github.com/freshet-cache/freshet/proxy/server"
+	"github.com/freshet-cache/freshet/proxy/source/postgres"
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
@@ -19,9 +20,24 @@ import (
 func specs(c *config.Config) []row.Spec {
 	var out []row.Spec
 	for _, u := range c.UseCases {
-		out = append(out, row.Spec{Name: u.Name, Table: u.Table, Key: u.Key, Column: u.Column, ReadOnly: u.ReadOnly})
+		out = append(out, row.Spec{Name: u.Name, Table: u.Table, Key: u.Key, Column: u.Column, ReadOnly: u.ReadOnly, Replica: u.ReadFrom == "replica"})
 	}
 	return out
+}
+
+func postgresOptions(c *config.Config) postgres.Options {
+	p := &c.Source.Postgres
+	o := postgres.Options{
+		URL:              p.URL.Value(),
+		Pool:             p.Pool,
+		ConnectTimeout:   time.Duration(p.ConnectTimeout),
+		AcquireTimeout:   time.Duration(p.AcquireTimeout),
+		StatementTimeout: time.Duration(p.StatementTimeout),
+	}
+	for _, replica := range p.Replicas {
+		o.Replicas = append(o.Replicas, replica.Value())
+	}
+	return o
 }
 
 func cacheOptions(c *config.Config, catalog *proxy.Catalog) cache.Options {

@@ -9,6 +9,7 @@ import (
 	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/postgres"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
@@ -23,7 +24,18 @@ type database interface {
 // openSource opens the source of the configured kind, and completes the use
 // cases from its catalog.
 func openSource(ctx context.Context, c *config.Config) (database, *proxy.Catalog, error) {
+	if c.Source.Postgres.URL.Given() {
+		return openPostgres(ctx, c)
+	}
 	return openSQLite(ctx, c)
+}
+
+func openPostgres(ctx context.Context, c *config.Config) (database, *proxy.Catalog, error) {
+	s, catalog, err := postgres.Open(ctx, postgresOptions(c), specs(c))
+	if err != nil {
+		return nil, nil, err // not a nil *Source in a database that is not nil
+	}
+	return s, catalog, nil
 }
 
 // changeLog is a source's log of changes, as a relay reads it.
@@ -47,7 +59,7 @@ func openLog(ctx context.Context, c *config.Config, log *slog.Logger) (changeLog
 func openSQLite(ctx context.Context, c *config.Config) (database, *proxy.Catalog, error) {
 	s, catalog, err := sqlite.Open(ctx, sqlite.Options{Path: c.Source.SQLite.Path, Readers: c.Source.SQLite.Readers}, specs(c))
 	if err != nil {
-		return nil, nil, err // not a nil *Source in a database that is not nil
+		return nil, nil, err
 	}
 	return s, catalog, nil
 }
