@@ -23,6 +23,7 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f.StringVar(&o.Kafka, "kafka", "127.0.0.1:6492", "address of the Kafka broker in this process")
 	f.StringVar(&o.Dir, "dir", "", "folder of the database and the broker's log, kept and found again; none: a temporary one, removed at the end")
 	f.IntVar(&o.Nodes, "nodes", 1, "how many nodes follow the stream, 1 to 12")
+	insecure := f.Bool("insecure", false, "listen where others can reach it: everybody may do everything")
 	var level slog.Level
 	f.TextVar(&level, "log-level", slog.LevelWarn, "the least level that is logged: debug, info, warn, error")
 	if err := parse(f, args, 0); err != nil {
@@ -30,6 +31,9 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	if o.Nodes < 1 || o.Nodes > 12 {
 		return &usageError{"dev: --nodes is from 1 to 12"}
+	}
+	if _, _, err := net.SplitHostPort(o.Listen); err == nil && !*insecure && !config.Loopback(o.Listen) {
+		return &usageError{fmt.Sprintf("dev: others can reach %s, and there are no users; add --insecure if that is meant", o.Listen)}
 	}
 	d, err := node.OpenDev(ctx, o, logger(level, stderr))
 	if err != nil {

@@ -33,6 +33,7 @@ func commands() []command {
 		{"dev sql", "[--dir DIR] STATEMENT", "run a statement on the database of a running freshet dev", devSQL},
 		{"serve", "--config FILE [--check]", "run a node", serve},
 		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
+		{"hash-password", "< FILE", "print the hash of the password that the input's first line is", hashPassword},
 		{"version", "", "print the version", version},
 	}
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Stream   Stream    `yaml:"stream" doc:"How the source's changes arrive."`
 	Relay    Relay     `yaml:"relay" doc:"What ships the changes: used by \"freshet relay\" only."`
 	UseCases []UseCase `yaml:"use_cases" doc:"The mapped tables. A use case's name is the prefix of its keys."`
+	Users    []User    `yaml:"users" doc:"Who may connect, and do what. Without users, everybody who reaches node.listen may do everything."`
 	Ring     Ring      `yaml:"ring" doc:"Who owns which key. Without members, this node owns all."`
 
 	where map[string]int // line of each setting that was given, by path
@@ -39,6 +40,7 @@ type Node struct {
 	MaxReplies    Size     `yaml:"max_replies" default:"64MiB" min:"64KiB" max:"4GiB" doc:"Replies held for one connection that does not read them."`
 	DrainTimeout  Duration `yaml:"drain_timeout" default:"10s" min:"0s" max:"10m" doc:"At the end, how long connections may finish what they have sent."`
 	ProbeInterval Duration `yaml:"probe_interval" default:"50ms" min:"5ms" max:"10s" doc:"How often the source's clock is read. Rarer widens the clock interval by 200 ppm."`
+	Insecure      bool     `yaml:"insecure" default:"false" doc:"Listen where others can reach this node, though there are no users."`
 	LogLevel      string   `yaml:"log_level" default:"info" enum:"debug,info,warn,error" doc:"The least level that is logged."`
 	BeforeAuth    Stranger `yaml:"before_auth" doc:"Limits of connections that have not authenticated yet, where there are users."`
 }
@@ -196,6 +198,11 @@ func (c *Config) secrets() iter.Seq2[string, *Secret] {
 		}
 		for i := range c.Source.Postgres.Replicas {
 			if !yield(fmt.Sprintf("source.postgres.replicas[%d]", i), &c.Source.Postgres.Replicas[i]) {
+				return
+			}
+		}
+		for i := range c.Users {
+			if !yield(fmt.Sprintf("users[%d].password", i), &c.Users[i].Password.Secret) {
 				return
 			}
 		}

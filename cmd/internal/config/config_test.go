@@ -28,7 +28,7 @@ func TestExamplesLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Parse(f, data, env(map[string]string{
-			"KAFKA_PASSWORD": "s3cret", "DATABASE_URL": "postgres://a", "REPLICA_URL": "postgres://b",
+			"KAFKA_PASSWORD": "s3cret", "SHOP_PASSWORD": "s3same", "DATABASE_URL": "postgres://a", "REPLICA_URL": "postgres://b",
 		})); err != nil {
 			t.Error(err)
 		}
@@ -41,7 +41,7 @@ func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret"}))
+	c, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret", "SHOP_PASSWORD": "s3same"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,10 @@ func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
 		{"default in a list item", c.UseCases[2].TTLMax, Duration(24 * time.Hour)},
 		{"default that is true", c.UseCases[3].RefreshAhead, true},
 		{"secret", c.Stream.Kafka.SASL.Password.Value(), "s3cret"},
+		{"secret in a list item", c.Users[0].Password.Value(), "s3same"},
+		{"rights", c.Users[0].Rights, Rights{Read: []string{"*"}, Write: []string{"session", "orders"}}},
+		{"hash", strings.HasPrefix(c.Users[1].Password.Value(), "$argon2id$"), true},
+		{"hash, printed", fmt.Sprintf("%v %+v", c.Users[1].Password, c.Users[1]), "a hash {Name:operator Password:a hash Rights:{Read:[] Write:[] Admin:[*]}}"},
 	} {
 		if !reflect.DeepEqual(e.got, e.want) {
 			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
@@ -172,7 +176,7 @@ func TestEverySettingIsDeclaredInFull(t *testing.T) {
 			if f.Type.Kind() == reflect.Slice {
 				f.Type = f.Type.Elem()
 			}
-			if f.Type.Kind() == reflect.Struct {
+			if _, scalar := scalarName(reflect.Zero(f.Type)); f.Type.Kind() == reflect.Struct && !scalar {
 				walk(f.Type, path+"."+f.Name)
 			}
 		}

@@ -209,6 +209,8 @@ func scalarName(v reflect.Value) (string, bool) {
 		return "a size", true
 	case Secret:
 		return "a reference to a secret", true
+	case Password:
+		return "a reference to a password, or a hash", true
 	}
 	return "", false
 }
@@ -255,6 +257,8 @@ func parseScalar(v reflect.Value, s string) (any, error) {
 		return parseSize(s)
 	case Secret:
 		return parseSecret(s)
+	case Password:
+		return parsePassword(s)
 	}
 	return s, nil
 }

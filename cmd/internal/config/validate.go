@@ -23,6 +23,7 @@ func (c *Config) Validate() error {
 	c.validateSource(bad)
 	c.validateStream(bad)
 	c.validateUseCases(bad)
+	c.validateUsers(bad)
 	c.validateRing(bad)
 	return errors.Join(errs...)
 }

@@ -112,7 +112,11 @@ func (n *Node) assemble(seams Seams) (err error) {
 		ask: seams.Probe(n.source.Probe), clock: n.clock, stream: n.watermark, steps: n.applier,
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
-	commands := command.New(n.catalog, n.cache, inspector{n}, commandOptions(c))
+	asked := commandOptions(c)
+	if asked.Users, err = n.users(); err != nil {
+		return err
+	}
+	commands := command.New(n.catalog, n.cache, inspector{n}, asked)
 	o := serverOptions(c)
 	if o.MaxConnections < c.Node.MaxClients {
 		n.log.Warn("the limit on open files allows fewer clients than node.max_clients: raise it (ulimit -n), or lower the setting",
