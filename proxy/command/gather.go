@@ -62,14 +62,17 @@ const firstBatch = 128
 // pipeline of large values, answered to a peer that does not read, holds few
 // of them.
 func (s *Session) adapt() {
-	size, results := 0, s.pending.results
-	for i := range results {
-		size += results[i].Row.Size()
+	size, n := 0, len(s.pending.results)+len(s.pending.written) // one of them is none
+	for i := range s.pending.results {
+		size += s.pending.results[i].Row.Size()
+	}
+	for i := range s.pending.written {
+		size += s.pending.written[i].Old.Size()
 	}
 	switch most := s.all.opts.BatchBytes; {
 	case size > most:
-		s.batch = max(1, min(s.batch, len(results)*most/size))
-	case len(results) >= s.batch && 2*size <= most:
+		s.batch = max(1, min(s.batch, n*most/size))
+	case len(s.pending.results) >= s.batch && 2*size <= most:
 		s.batch = min(2*s.batch, s.all.opts.BatchKeys)
 	}
 }
@@ -126,7 +129,6 @@ func (s *Session) settle(ctx context.Context) bool {
 	hook.At("command.settle")
 	if len(p.requests) > 0 {
 		s.load(ctx)
-		s.adapt()
 	}
 	if len(p.writes) > 0 {
 		p.written = sized(p.written, len(p.writes))
@@ -135,6 +137,7 @@ func (s *Session) settle(ctx context.Context) bool {
 			s.token = max(s.token, p.written[i].Token)
 		}
 	}
+	s.adapt()
 	p.done = true
 	return s.answer()
 }
@@ -183,8 +186,11 @@ func (s *Session) reply(c *call) bool {
 // release lets go of the rows of a call that is answered: those of the calls
 // behind it may have to wait for the peer.
 func (s *Session) release(c *call) {
-	if s.pending.kind == reads {
+	switch s.pending.kind {
+	case reads:
 		clear(s.pending.results[c.first : c.first+c.n])
+	case writes:
+		clear(s.pending.written[c.first : c.first+c.n])
 	}
 }
 

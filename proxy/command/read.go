@@ -137,13 +137,7 @@ func (s *Session) answerHGetAll(c *call) bool {
 		s.refuse(r.Err)
 		return true
 	}
-	n := 0
-	for f := range r.Row.Columns() {
-		if f.Kind != row.Null {
-			n++
-		}
-	}
-	s.w.Map(n)
+	s.w.Map(fields(r.Row))
 	for f := range r.Row.Columns() {
 		if f.Kind != row.Null {
 			s.w.BulkString(f.Name)

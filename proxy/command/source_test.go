@@ -85,20 +85,56 @@ func (s *fake) Apply(_ context.Context, ws []proxy.Write, written []proxy.Writte
 	keys := make([]string, len(ws))
 	for i, w := range ws {
 		keys[i] = string(w.Key.Text)
-		if written[i].Err = s.errs[keys[i]]; written[i].Err != nil {
+		if w.Joined {
+			keys[i] = "+" + keys[i]
+		}
+		if written[i].Err = s.errs[string(w.Key.Text)]; written[i].Err != nil {
 			continue
 		}
 		s.tokens++
 		written[i].Token = s.tokens
-		written[i].Done = s.rows[keys[i]].Exists()
-		delete(s.rows, keys[i])
-		if w.Op == proxy.Put {
-			f := w.Fields[0]
-			f.Value = bytes.Clone(f.Value)
-			s.rows[keys[i]], _ = row.Encode(value, []row.Field{f})
+		old := s.rows[string(w.Key.Text)]
+		if w.Old {
+			written[i].Old = old
+		}
+		switch {
+		case w.If == proxy.IfAbsent && old.Exists(), w.If == proxy.IfPresent && !old.Exists():
+			continue
+		case w.Op == proxy.Delete:
+			written[i].Done = old.Exists()
+			delete(s.rows, string(w.Key.Text))
+		default:
+			written[i].Done = true
+			s.rows[string(w.Key.Text)] = put(w, old)
 		}
 	}
 	s.log = append(s.log, "apply "+strings.Join(keys, " "))
+}
+
+// put is the row that a write leaves of an old one.
+func put(w proxy.Write, old row.Row) row.Row {
+	schema := value
+	if w.Key.UseCase.Name == "users" {
+		schema = user
+	}
+	fields := make([]row.Field, len(schema.Columns))
+	for i, name := range schema.Columns {
+		fields[i] = row.Field{Name: name}
+		fields[i].Kind, fields[i].Value, _ = old.Lookup([]byte(name))
+		if name == "id" {
+			fields[i] = row.Field{Name: name, Kind: row.Number, Value: bytes.TrimPrefix(w.Key.Text, []byte("users:"))}
+		}
+		for _, f := range w.Fields {
+			if f.Name == name {
+				fields[i] = f
+			}
+		}
+	}
+	r, ok := row.Encode(schema, fields)
+	if !ok {
+		panic("test row does not fit its schema")
+	}
+	return r
 }
 
 func (s *fake) Explain(key proxy.Key) [][2]string {

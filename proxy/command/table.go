@@ -33,16 +33,35 @@ func table() []command {
 		conn, server, freshn = "connection", "server", "freshet"
 		read                 = "readonly fast"
 	)
-	one, all := [3]int{1, 1, 1}, [3]int{1, -1, 1}
+	one, all, pairs := [3]int{1, 1, 1}, [3]int{1, -1, 1}, [3]int{1, -1, 2}
 	return []command{
 		{name: "get", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: str, run: (*Session).get, summary: "The value of a key: a column, or a row as JSON."},
 		{name: "mget", arity: -2, kind: reads, flags: read, keys: all, right: reader, group: str, run: (*Session).mget, summary: "The values of several keys."},
 		{name: "exists", arity: -2, kind: reads, flags: read, keys: all, right: reader, group: generic, run: (*Session).exists, summary: "How many of the keys have a row."},
+		{name: "strlen", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: str, run: (*Session).strlen, summary: "How long what GET gives is, in bytes."},
+		{name: "getrange", arity: 4, kind: reads, flags: "readonly", keys: one, right: reader, group: str, run: (*Session).getRange, summary: "A part of what GET gives."},
+		{name: "touch", arity: -2, kind: reads, flags: read, keys: all, right: reader, group: generic, run: (*Session).exists, summary: "How many of the keys have a row, which this reads."},
+		{name: "type", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: generic, run: (*Session).typeOf, summary: "string for a column, hash for a row, none where there is no row."},
+		{name: "ttl", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: generic, run: (*Session).ttl, summary: "-1, as keys do not expire, or -2 where there is no row."},
+		{name: "pttl", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: generic, run: (*Session).ttl, summary: "The same as TTL."},
 		{name: "hget", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hget, summary: "One column of a row."},
 		{name: "hmget", arity: -3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hmget, summary: "Several columns of a row."},
 		{name: "hgetall", arity: 2, kind: reads, flags: "readonly", keys: one, right: reader, group: hash, run: (*Session).hgetall, summary: "All columns of a row that are not NULL."},
-		{name: "set", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).set, summary: "Writes a column through to the database."},
-		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "Deletes rows in the database."},
+		{name: "hkeys", arity: 2, kind: reads, flags: "readonly", keys: one, right: reader, group: hash, run: (*Session).hkeys, summary: "The names of the columns that are not NULL."},
+		{name: "hvals", arity: 2, kind: reads, flags: "readonly", keys: one, right: reader, group: hash, run: (*Session).hvals, summary: "The values of the columns that are not NULL."},
+		{name: "hlen", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hlen, summary: "How many columns are not NULL."},
+		{name: "hexists", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hexists, summary: "Whether a column is not NULL."},
+		{name: "hstrlen", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hstrlen, summary: "How long a column is, in bytes."},
+		{name: "set", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).set, summary: "Writes a column through to the database, inserting the row if there is none; NX, XX and GET are decided by the database."},
+		{name: "setnx", arity: 3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).setNX, summary: "Writes a column of a row that is not there yet."},
+		{name: "getset", arity: 3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).getSet, summary: "Writes a column and answers what it was."},
+		{name: "mset", arity: -3, kind: writes, flags: "write", keys: pairs, right: writer, group: str, run: (*Session).mset, summary: "Writes several columns in one transaction: all or none."},
+		{name: "getdel", arity: 2, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).getDel, summary: "Deletes a row and answers its column."},
+		{name: "hset", arity: -4, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hset, summary: "Writes columns of a row, inserting it if there is none; answers how many were NULL."},
+		{name: "hmset", arity: -4, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hmset, summary: "HSET that answers OK."},
+		{name: "hdel", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hdel, summary: "Makes columns NULL; answers how many were not."},
+		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "Deletes rows in the database, each by itself."},
+		{name: "unlink", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "The same as DEL."},
 
 		{name: "freshet.get", arity: -2, kind: reads, flags: read, keys: one, right: reader, group: freshn, run: (*Session).freshGet, summary: "GET with MAXSTALE ms, STRONG or TOKEN t; PROOF adds version, as-of, bound and origin."},
 		{name: "freshet.token", arity: -1, flags: "fast", right: known, group: freshn, run: (*Session).freshToken, summary: "The token of this connection's last write, or in a session of all it has seen; a token given raises it, and reads carry that."},

@@ -17,9 +17,9 @@ func (r refusal) Error() string { return string(r) }
 const (
 	errSyntax      refusal = "ERR syntax error"
 	errWrongType   refusal = "WRONGTYPE Operation against a key holding the wrong kind of value"
-	errExpiry      refusal = "ERR SET takes no expiry: the row lives in the database"
-	errCondition   refusal = "ERR SET takes no NX, XX or GET: a condition would have to be decided by the database"
+	errExpiry      refusal = "ERR keys do not expire: the row lives in the database"
 	errSetRow      refusal = "ERR SET writes one column, and this use case maps the whole row"
+	errFields      refusal = "ERR too many fields: no table has so many columns"
 	errInMulti     refusal = "ERR transactions are not offered: the command is not carried out"
 	errNested      refusal = "ERR MULTI calls can not be nested"
 	errNoMulti     refusal = "ERR EXEC without MULTI"

@@ -7,22 +7,64 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
+// set: SET key value [NX | XX] [GET].
 func (s *Session) set(args [][]byte) {
-	c := s.call(writes, (*Session).answerSet)
-	key, err := s.key(args[1])
-	switch {
-	case err != nil:
-	case len(args) > 3:
-		err = setOption(args[3])
-	case key.UseCase.Mapping.Shape() != row.OneColumn:
-		err = errSetRow
+	w, err := setOptions(args[3:])
+	answer := (*Session).answerSet
+	if w.Old {
+		answer = (*Session).answerOld
+	}
+	s.putColumn(args, w, err, answer)
+}
+
+func (s *Session) setNX(args [][]byte) {
+	s.putColumn(args, proxy.Write{If: proxy.IfAbsent}, nil, (*Session).answerDone)
+}
+
+func (s *Session) getSet(args [][]byte) {
+	s.putColumn(args, proxy.Write{Old: true}, nil, (*Session).answerOld)
+}
+
+// putColumn gathers a write of one column: command, key, value. err is what is
+// wrong with the rest of its words.
+func (s *Session) putColumn(args [][]byte, w proxy.Write, err error, answer func(*Session, *call) bool) {
+	c := s.call(writes, answer)
+	key, keyErr := s.columnKey(args[1])
+	if keyErr != nil {
+		err = keyErr
 	}
 	if err != nil {
 		s.drop(c, err)
 		return
 	}
-	fields := s.pending.field(key.UseCase.Mapping.Column, args[2])
-	s.write(c, proxy.Write{Key: key, Op: proxy.Put, Fields: fields})
+	w.Key, w.Fields = key, s.pending.field(key.UseCase.Mapping.Column, args[2])
+	s.write(c, w)
+}
+
+// mset writes all columns or none.
+func (s *Session) mset(args [][]byte) {
+	c := s.call(writes, (*Session).answerSet)
+	pairs := args[1:]
+	for i := 0; i+1 < len(pairs); i += 2 {
+		key, err := s.columnKey(pairs[i])
+		if err != nil {
+			s.drop(c, err)
+			return
+		}
+		s.write(c, proxy.Write{Key: key, Fields: s.pending.field(key.UseCase.Mapping.Column, pairs[i+1]), Joined: i > 0})
+	}
+	if len(pairs)%2 != 0 {
+		s.drop(c, refusal(wrongArity("mset")))
+	}
+}
+
+// columnKey resolves the key of a column to write.
+func (s *Session) columnKey(text []byte) (proxy.Key, error) {
+	key, err := s.key(text)
+	if err == nil && key.UseCase.Mapping.Shape() != row.OneColumn {
+		err = errSetRow
+	}
+	return key, err
 }
 
 // field is the one field a SET writes, in memory that outlasts its write.
@@ -32,24 +74,81 @@ func (p *gathered) field(name string, value []byte) []row.Field {
 	return p.fields[last : last+1 : last+1]
 }
 
-// setOption says why SET does not take an option.
-func setOption(option []byte) error {
-	switch strings.ToLower(string(option)) {
-	case "ex", "px", "exat", "pxat", "keepttl":
-		return errExpiry
-	case "nx", "xx", "get":
-		return errCondition
+// setOptions parses what stands behind the value of a SET.
+func setOptions(options [][]byte) (w proxy.Write, err error) {
+	expires := false
+	for len(options) > 0 {
+		word := strings.ToLower(string(options[0]))
+		options = options[1:]
+		switch {
+		case word == "nx" && w.If != proxy.IfPresent:
+			w.If = proxy.IfAbsent
+		case word == "xx" && w.If != proxy.IfAbsent:
+			w.If = proxy.IfPresent
+		case word == "get":
+			w.Old = true
+		case word == "keepttl" && !expires:
+			expires = true
+		case (word == "ex" || word == "px" || word == "exat" || word == "pxat") && !expires && len(options) > 0:
+			expires = true
+			options = options[1:]
+		default:
+			return w, errSyntax
+		}
 	}
-	return errSyntax
+	if expires {
+		return w, errExpiry
+	}
+	return w, nil
 }
 
 func (s *Session) answerSet(c *call) bool {
-	if err := s.pending.written[c.first].Err; err != nil {
-		s.refuse(err)
+	switch w := &s.pending.written[c.first]; {
+	case w.Err != nil:
+		s.refuse(w.Err)
+	case !w.Done && s.pending.writes[c.first].If != proxy.Always:
+		s.w.Null()
+	default:
+		s.w.Simple("OK")
+	}
+	return true
+}
+
+// answerDone answers whether the write was carried out.
+func (s *Session) answerDone(c *call) bool {
+	switch w := &s.pending.written[c.first]; {
+	case w.Err != nil:
+		s.refuse(w.Err)
+	case w.Done:
+		s.w.Int(1)
+	default:
+		s.w.Int(0)
+	}
+	return true
+}
+
+// answerOld answers the value that the write has found.
+func (s *Session) answerOld(c *call) bool {
+	w := &s.pending.written[c.first]
+	if w.Err != nil {
+		s.refuse(w.Err)
 		return true
 	}
-	s.w.Simple("OK")
+	s.value(s.pending.writes[c.first].Key.UseCase, w.Old)
 	return true
+}
+
+func (s *Session) getDel(args [][]byte) {
+	c := s.call(writes, (*Session).answerOld)
+	key, err := s.key(args[1])
+	if err == nil && key.UseCase.Mapping.Shape() != row.OneColumn {
+		err = errWrongType
+	}
+	if err != nil {
+		s.drop(c, err)
+		return
+	}
+	s.write(c, proxy.Write{Key: key, Op: proxy.Delete, Old: true})
 }
 
 func (s *Session) del(args [][]byte) {
