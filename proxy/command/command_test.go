@@ -91,14 +91,14 @@ func TestReplies(t *testing.T) {
 func TestProof(t *testing.T) {
 	s := newFake()
 	s.rows["key:a"] = encode(value, "1")
-	const v2 = "*10\r\n$5\r\nvalue\r\n$1\r\n1\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$9\r\nbound_met\r\n:1\r\n$6\r\norigin\r\n$3\r\nhit\r\n"
+	const v2 = "*12\r\n$5\r\nvalue\r\n$1\r\n1\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$5\r\nupper\r\n$-1\r\n$9\r\nbound_met\r\n:1\r\n$6\r\norigin\r\n$3\r\nhit\r\n"
 	if got := do(newSession(t, s), "FRESHET.GET key:a PROOF\r\n"); got != v2 {
 		t.Errorf("RESP2: got %q, want %q", got, v2)
 	}
 	s.origin = proxy.FromStale
 	session := newSession(t, s)
 	do(session, "HELLO 3\r\n")
-	const v3 = "%5\r\n$5\r\nvalue\r\n$1\r\n1\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$9\r\nbound_met\r\n#f\r\n$6\r\norigin\r\n$5\r\nstale\r\n"
+	const v3 = "%6\r\n$5\r\nvalue\r\n$1\r\n1\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$5\r\nupper\r\n_\r\n$9\r\nbound_met\r\n#f\r\n$6\r\norigin\r\n$5\r\nstale\r\n"
 	if got := do(session, "FRESHET.GET key:a PROOF\r\n"); got != v3 {
 		t.Errorf("RESP3: got %q, want %q", got, v3)
 	}

@@ -100,7 +100,7 @@ func (s *Session) attribute(r *proxy.Result) {
 }
 
 // proofPairs is how many names and values proofOf writes.
-const proofPairs = 4
+const proofPairs = 5
 
 func (s *Session) proofOf(r *proxy.Result) {
 	s.w.BulkString("version")
@@ -111,6 +111,8 @@ func (s *Session) proofOf(r *proxy.Result) {
 	}
 	s.w.BulkString("as_of")
 	s.time(r.AsOf, r.AsOf != proxy.Never)
+	s.w.BulkString("upper")
+	s.time(r.Upper, r.Upper != 0 && r.Upper != proxy.Forever)
 	s.w.BulkString("bound_met")
 	s.w.Bool(r.Origin != proxy.FromStale)
 	s.w.BulkString("origin")

@@ -209,7 +209,7 @@ func TestReadsOfAKeyAreApartInASession(t *testing.T) {
 
 // Proofs are in front of what they are about, and only where asked for.
 func TestAttributes(t *testing.T) {
-	const proof = "|4\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$9\r\nbound_met\r\n#t\r\n$6\r\norigin\r\n$3\r\nhit\r\n"
+	const proof = "|5\r\n$7\r\nversion\r\n$3\r\n7/2\r\n$5\r\nas_of\r\n$19\r\n1700000000000000001\r\n$5\r\nupper\r\n_\r\n$9\r\nbound_met\r\n#t\r\n$6\r\norigin\r\n$3\r\nhit\r\n"
 	s := newFake()
 	s.errs["key:bad"] = proxy.ErrUnavailable
 	session := newSession(t, s)
