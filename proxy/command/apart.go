@@ -101,11 +101,19 @@ func (s *Session) loadPiece(ctx context.Context, requests []proxy.Request, resul
 		requests[i].Token = max(requests[i].Token, s.token)
 	}
 	s.all.source.Load(ctx, requests, results)
+	raised := proxy.Time(0)
 	for i := range results {
 		known := results[i].Upper
 		if hook.Mutant(hook.SessionTokenIsAsOf) {
 			known = results[i].AsOf
 		}
-		s.token = max(s.token, known)
+		raised = max(raised, known)
 	}
+	// Forever is a time at which the source's clock was not known. What is read
+	// with that as a token is read of the source later than all that was seen
+	// before, so its time will do for that, too.
+	if s.token != proxy.Forever || raised == 0 {
+		raised = max(raised, s.token)
+	}
+	s.token = raised
 }

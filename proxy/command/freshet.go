@@ -14,11 +14,12 @@ func (s *Session) freshGet(args [][]byte) {
 	if err == nil {
 		f, err = c.options(f, args[2:])
 	}
+	if err == nil {
+		err = s.read(c, key, f)
+	}
 	if err != nil {
 		s.drop(c, err)
-		return
 	}
-	s.read(c, key, f)
 }
 
 func (c *call) options(f proxy.Freshness, options [][]byte) (proxy.Freshness, error) {

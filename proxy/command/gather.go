@@ -89,14 +89,19 @@ func (s *Session) call(k kind, answer func(*Session, *call) bool) *call {
 	return &p.calls[len(p.calls)-1]
 }
 
-// read adds a request to a call.
-func (s *Session) read(c *call, key proxy.Key, f proxy.Freshness) {
-	p := &s.pending
+// read adds a request to a call. A replica may show what its primary does not
+// show yet, and does not say until when: nothing can be not older than that.
+func (s *Session) read(c *call, key proxy.Key, f proxy.Freshness) error {
+	p, f := &s.pending, s.of(f)
+	if key.UseCase.Mapping.Replica && (s.session || f.Token != 0) {
+		return errReplica
+	}
 	if s.session {
 		p.apart.add(p.requests, key.Text)
 	}
-	p.requests = append(p.requests, proxy.Request{Key: key, Freshness: s.of(f)})
+	p.requests = append(p.requests, proxy.Request{Key: key, Freshness: f})
 	c.n++
+	return nil
 }
 
 // write adds a write to a call.

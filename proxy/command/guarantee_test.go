@@ -166,6 +166,43 @@ func TestTokenOfASession(t *testing.T) {
 	}
 }
 
+// Once the source's clock is known again, a session does not go on to ask for
+// what nothing but a read of the source can be.
+func TestASessionOutlivesAnUnknownClock(t *testing.T) {
+	s := newFake()
+	session := newSession(t, s)
+	do(session, "FRESHET.SESSION ON\n")
+	for _, c := range []struct{ upper, want proxy.Time }{
+		{50, 0}, {proxy.Forever, 50}, {proxy.Forever, proxy.Forever}, {0, proxy.Forever}, {90, proxy.Forever}, {70, 90}, {0, 90},
+	} {
+		s.upper = c.upper
+		do(session, "GET key:a\n")
+		if got := s.last[0].Token; got != c.want {
+			t.Errorf("token %d, want %d", got, c.want)
+		}
+	}
+}
+
+// Replicas keep no token, and who asks for one is told.
+func TestNoTokensOfReplicas(t *testing.T) {
+	s := newFake()
+	c := catalog(t)
+	c.Named("key").Mapping.Replica = true
+	session := New(c, s, s, Options{}).NewSession()
+	const no = "-" + string(errReplica) + "\r\n"
+	for _, c := range [][2]string{
+		{"GET key:a", "$-1\r\n"}, {"GET key:a%?strong&maxstale=5", "$-1\r\n"}, {"GET key:a%?token=1", no}, {"FRESHET.GET key:a TOKEN 1", no},
+		{"SET key:a 1", "+OK\r\n"}, {"GET key:a", "$1\r\n1\r\n"},
+		{"FRESHET.SESSION ON", "+OK\r\n"}, {"GET key:a", no}, {"MGET column:a key:a", no}, {"GET column:a", "$-1\r\n"},
+		{"FRESHET.SESSION OFF", "+OK\r\n"}, {"GET key:a", "$1\r\n1\r\n"},
+		{"FRESHET.TOKEN 5", "$1\r\n5\r\n"}, {"GET key:a", no}, {"HGET users:42 id", "$2\r\n42\r\n"},
+	} {
+		if got := do(session, c[0]+"\n"); got != c[1] {
+			t.Errorf("%s: got %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
 // In a session no key is asked for twice in one call of the source, and what
 // is asked later carries what the calls before have raised.
 func TestReadsOfAKeyAreApartInASession(t *testing.T) {

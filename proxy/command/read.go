@@ -34,11 +34,13 @@ func (s *Session) readKeys(keys [][]byte, answer func(*Session, *call) bool) {
 	c := s.call(reads, answer)
 	for _, text := range keys {
 		key, f, err := s.wish(text)
+		if err == nil {
+			err = s.read(c, key, f)
+		}
 		if err != nil {
 			s.drop(c, err)
 			return
 		}
-		s.read(c, key, f)
 	}
 }
 
@@ -49,11 +51,13 @@ func (s *Session) readHash(args [][]byte, answer func(*Session, *call) bool) {
 	if err == nil && key.UseCase.Mapping.Shape() != row.WholeRow {
 		err = errWrongType
 	}
+	if err == nil {
+		err = s.read(c, key, f)
+	}
 	if err != nil {
 		s.drop(c, err)
 		return
 	}
-	s.read(c, key, f)
 	s.pending.columns = append(s.pending.columns, args[2:]...)
 	c.wanted = len(args) - 2
 }

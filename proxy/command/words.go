@@ -30,6 +30,7 @@ const (
 	errKeyOption   refusal = "ERR options behind a key are maxstale=ms, strong and token=t, joined by &"
 	errKeyWrite    refusal = "ERR options behind a key are for reads"
 	errNameOption  refusal = "ERR options behind a connection's name are session, strong and maxstale=ms, joined by &"
+	errReplica     refusal = "ERR the use case is read from replicas, which keep neither sessions nor tokens"
 	errProof       refusal = "ERR proofs are attributes of RESP3: say HELLO 3 first, or use FRESHET.GET key PROOF"
 	errName        refusal = "ERR Client names cannot contain spaces, newlines or special characters."
 	errVersion     refusal = "ERR Protocol version is not an integer or out of range"

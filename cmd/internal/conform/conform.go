@@ -1,0 +1,128 @@
+package conform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+)
+
+// Options are those of a run.
+type Options struct {
+	Command  string // how it was called, for the report
+	Seed     uint64
+	Duration time.Duration // of the traffic
+	Out      string        // folder of the history, the report and the parts' logs
+	Nodes    int
+	Faults   []string // names; none: all
+	NoFaults bool
+
+	Executable string   // this program
+	Part       []string // what makes it be a part of the deployment
+}
+
+// Embedded starts a deployment, runs against it, ends it, and judges what was
+// written down.
+func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: name another folder with --out", err)
+	}
+	dir, err := os.MkdirTemp("", "freshet-conform-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d, err := embedded.Open(ctx, embedded.Options{Executable: o.Executable, Args: o.Part, Dir: dir, Out: o.Out, Nodes: o.Nodes})
+	if err != nil {
+		return nil, err
+	}
+	file, err := run.Create(o.Out)
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if err := errors.Join(o.traffic(ctx, d, file), file.Close()); err != nil {
+		return nil, err
+	}
+	return check.Files(ctx, dir, append(d.Histories(), file.Path())...)
+}
+
+// traffic is the run itself. Before the last writes are looked up the
+// deployment has ended, so that none can be under way.
+func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run.File) error {
+	l := load.New(d.Database(), d, d.UseCases(), file.Writer, load.Options{
+		Seed: o.Seed, Keys: 2000, Patience: 10 * time.Second,
+		Writers: 4, WritePause: 40 * time.Millisecond,
+		Readers: 4, ReadPause: 6 * time.Millisecond,
+	})
+	faults, err := o.faults(d.Faults(changing(l)))
+	if err != nil {
+		return errors.Join(err, d.Close())
+	}
+	r := &run.Run{
+		Deployment: d, Load: l, History: file.Writer, Faults: faults,
+		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes()},
+		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: calm(o.Duration), Rest: 400 * time.Millisecond, Rows: 2},
+	}
+	for _, u := range d.UseCases() {
+		r.Head.UseCases = append(r.Head.UseCases, u.UseCase)
+	}
+	err = r.Main(ctx)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return err
+	}
+	return r.Finish(ctx)
+}
+
+// calm is how long nothing is disturbed at the begin, and at the end: there
+// ten seconds are given to recover, and some more are needed to show it.
+func calm(total time.Duration) time.Duration { return min(total/4, 14*time.Second) }
+
+// changing changes the whole table, and fills it again where that has emptied
+// it.
+func changing(l *load.Load) embedded.Change {
+	return func(ctx context.Context, op table.Op) error {
+		if err := l.Change(ctx, op); err != nil || op == table.Reshape {
+			return err
+		}
+		return l.Seed(ctx)
+	}
+}
+
+// faults chooses those that were named, which may be all of one name.
+func (o *Options) faults(all []fault.Fault) ([]fault.Fault, error) {
+	if o.NoFaults {
+		return nil, nil
+	}
+	if len(o.Faults) == 0 {
+		return all, nil
+	}
+	var out []fault.Fault
+	var names []string
+	for _, f := range all {
+		if slices.Contains(o.Faults, f.Name) {
+			out = append(out, f)
+		}
+		if !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("there is no such fault; there are: %s", strings.Join(names, ", "))
+	}
+	return out, nil
+}
+
+// Report is where a run's report is.
+func (o *Options) Report() string { return filepath.Join(o.Out, "report.html") }
