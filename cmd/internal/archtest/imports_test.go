@@ -60,6 +60,7 @@ var layers = []struct {
 	{"cmd/internal/config", nil, "settings and nothing that they set"},
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
 	{"cmd/internal/conform/check", []string{"proxy", "cmd/internal/conform/history"}, "judges what is written down, and knows nothing of how it came about"},
+	{"cmd/internal/conform/report", []string{"cmd/internal/conform/check", "cmd/internal/conform/history"}, "shows a verdict; it finds nothing of its own"},
 	{"cmd/internal/conform/history", []string{"proxy"}, "records and lines, for who writes them and who judges them"},
 	{"cmd/internal/conform", []string{"cmd/internal/conform/..."}, "a run from its begin to its verdict"},
 	{"cmd/internal/conform/client", []string{"proxy/resp"}, "a connection to a node, as any program would have one"},

@@ -190,7 +190,7 @@ func (j *judge) token(a *answer) {
 		return
 	}
 	j.judgedAnswer(C5, a)
-	if a.over.token <= a.Token {
+	if a.over.token <= a.Token && a.line.laterBy(a.index, a.Token, a.Invoked) {
 		j.violated(C5, a.Read, "answered with %s, and its token is of a later one", a.name())
 	}
 }

@@ -111,6 +111,20 @@ func (t *timeline) earliestAbsence(seq uint64, after history.Time) int {
 	return t.absences[i].version
 }
 
+// laterBy reports whether some version behind index was acknowledged by a
+// moment and has a token that is not above one. The moment matters where the
+// source's clock was set back: the writes of a time yet to come then have
+// tokens below those of old.
+func (t *timeline) laterBy(index int, token proxy.Time, by history.Time) bool {
+	for i := index; t.overs[i].acked <= by; {
+		i++
+		if v := t.versions[i]; v.token <= token && v.acked <= by {
+			return true
+		}
+	}
+	return false
+}
+
 // written returns the write that made a value.
 func (t *timeline) written(value uint64) (w write, ok bool) {
 	i, ok := slices.BinarySearchFunc(t.values, value, func(w write, v uint64) int { return cmp.Compare(w.value, v) })

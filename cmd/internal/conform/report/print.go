@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+)
+
+// shown is how many violations are printed; all that were kept are in the
+// files.
+const shown = 5
+
+// Print writes the verdict for a person.
+func Print(w io.Writer, v *check.Verdict) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s  %s\n", strings.ToUpper(string(v.Result)), headline(v))
+	for _, why := range v.Missing {
+		fmt.Fprintf(&b, "  - %s\n", why)
+	}
+	for i, x := range v.Violations {
+		if i == shown {
+			fmt.Fprintf(&b, "  - … and more\n")
+			break
+		}
+		fmt.Fprintf(&b, "  - %s\n", violation(v, x))
+	}
+	r := v.Reads
+	fmt.Fprintf(&b, "\n%s reads in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",
+		count(r.All), short(lasted(v)), len(v.Run.Nodes), count(v.Fills), share(r.Hits, r.Proved), share(r.Lifted, r.Hits))
+	if n := r.Unavailable + r.Lost + r.Refused; n > 0 || r.Outside > 0 {
+		fmt.Fprintf(&b, "%s reads had no answer (%s unavailable, %s lost with their connection, %s refused), %s were outside the bound and marked so\n",
+			count(n), count(r.Unavailable), count(r.Lost), count(r.Refused), count(r.Outside))
+	}
+	fmt.Fprintf(&b, "the hot head while nothing was wrong: %s reads, %s hits, %s of those older than Δ but for the stream\n",
+		count(v.Healthy.Reads), share(v.Healthy.Hits, v.Healthy.Reads), share(v.Healthy.Lifted, v.Healthy.Hits))
+	var did []string
+	for _, what := range v.Actions() {
+		did = append(did, count(v.Writes[what])+" "+what)
+	}
+	fmt.Fprintf(&b, "writes: %s\n", strings.Join(did, ", "))
+	fmt.Fprintf(&b, "faults: %s\n\n", strings.Join(faults(v), ", "))
+	counts(&b, v)
+	visibility(&b, v)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func violation(v *check.Verdict, x check.Violation) string {
+	return fmt.Sprintf("%s at %s, %s: %s", x.Check, short(x.At.Sub(v.Run.At)), strings.Join(slices.DeleteFunc(
+		[]string{x.Phase, x.Node, x.Key}, func(s string) bool { return s == "" }), ", "), x.What)
+}
+
+// faults are the names of those that the run had.
+func faults(v *check.Verdict) []string {
+	var out []string
+	for _, p := range v.Phases {
+		if p.Name != check.Quiet && p.Name != check.Recovering {
+			out = append(out, strings.Split(p.Name, " + ")...)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"none"}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func counts(b *strings.Builder, v *check.Verdict) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "check\tjudged\thits\tfills\tlifted\texcused\tviolated\t")
+	for _, c := range v.Checks {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", c.ID, count(c.Judged), count(c.Hits), count(c.Fills), count(c.Lifted), count(c.Excused), count(c.Violated))
+	}
+	t.Flush() // into memory
+}
+
+// visibility is the headline figure: of all phases together, and of those in
+// which nothing was wrong.
+func visibility(b *strings.Builder, v *check.Verdict) {
+	type row struct{ all, quiet check.Visibility }
+	byBound := map[time.Duration]*row{}
+	var bounds []time.Duration
+	for _, x := range v.Visibility {
+		r := byBound[x.Bound]
+		if r == nil {
+			r = &row{}
+			byBound[x.Bound] = r
+			bounds = append(bounds, x.Bound)
+		}
+		r.all = sum(r.all, x)
+		if x.Phase == check.Quiet {
+			r.quiet = sum(r.quiet, x)
+		}
+	}
+	for _, bound := range bounds {
+		r := byBound[bound]
+		fmt.Fprintf(b, "\nwrites visible everywhere after Δ = %s: %s of %s looked for (hits: %s)", bound, share(r.all.Probes-r.all.Late, r.all.Probes), count(r.all.Probes), share(r.all.Hits, r.all.Probes))
+		fmt.Fprintf(b, "; while nothing was wrong %s of %s (hits: %s)", share(r.quiet.Probes-r.quiet.Late, r.quiet.Probes), count(r.quiet.Probes), share(r.quiet.Hits, r.quiet.Probes))
+	}
+	b.WriteByte('\n')
+}
+
+func sum(a, b check.Visibility) check.Visibility {
+	a.Probes += b.Probes
+	a.Late += b.Late
+	a.Hits += b.Hits
+	a.Unanswered += b.Unanswered
+	return a
+}
