@@ -69,7 +69,7 @@ func (d *Dev) open(ctx context.Context, o DevOptions) (err error) {
 		return err
 	}
 	// The relay would do this itself, a moment after the nodes have asked.
-	if err := d.relay.changes.Install(ctx); err != nil {
+	if err := d.relay.install(ctx); err != nil {
 		return err
 	}
 	for i := range o.Nodes {

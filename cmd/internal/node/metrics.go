@@ -25,6 +25,13 @@ func (r registry) handler() http.Handler {
 	return promhttp.HandlerFor(r.Registry, promhttp.HandlerOpts{})
 }
 
+// registerIf adds the metrics of a part that has some.
+func (r registry) registerIf(part any) {
+	if c, ok := part.(prometheus.Collector); ok {
+		r.MustRegister(c)
+	}
+}
+
 // register adds the metrics of the node's parts, and what only the node knows.
 func (n *Node) register() {
 	n.registry.MustRegister(

@@ -45,15 +45,19 @@ type Node struct {
 	draining atomic.Bool
 }
 
-// Open opens the source, builds the node and takes its ports. Whoever does not
-// call Run then calls Close.
+// Open opens the source, once it is there, builds the node and takes its
+// ports. Whoever does not call Run then calls Close.
 func Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
 	return Seams{}.Open(ctx, c, log)
 }
 
 // Open is [Open] through the seams.
 func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*Node, error) {
-	n, err := build(ctx, c, s, log)
+	source, catalog, err := awaitSource(ctx, c, log)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	n, err := build(c, s, source, catalog, log)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +75,11 @@ func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*N
 // no broker: everything that a configuration can get wrong by itself or about
 // its source is found.
 func Check(ctx context.Context, c *config.Config) error {
-	n, err := build(ctx, c, Seams{}, slog.New(slog.DiscardHandler))
+	source, catalog, err := openSource(ctx, c)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	n, err := build(c, Seams{}, source, catalog, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -79,12 +87,11 @@ func Check(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-func build(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Node, error) {
+func build(c *config.Config, seams Seams, source database, catalog *proxy.Catalog, log *slog.Logger) (*Node, error) {
 	seams = seams.withDefaults()
-	n := &Node{config: c, log: log, clock: clock.New(seams.Local), watermark: cdc.NewWatermark(), registry: newRegistry()}
-	var err error
-	if n.source, n.catalog, err = openSource(ctx, c); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+	n := &Node{
+		config: c, log: log, registry: newRegistry(),
+		source: source, catalog: catalog, clock: clock.New(seams.Local), watermark: cdc.NewWatermark(),
 	}
 	if err := n.assemble(seams); err != nil {
 		n.Close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cdc/relay"
+	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 )
 
@@ -47,10 +48,14 @@ func (s Seams) OpenRelay(ctx context.Context, c *config.Config, log *slog.Logger
 // nothing and talks to no broker.
 func CheckRelay(ctx context.Context, c *config.Config) error {
 	r, err := buildRelay(ctx, c, Seams{}, slog.New(slog.DiscardHandler))
-	if err == nil {
-		r.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	r.Close()
+	if err := checkLog(ctx, c); err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	return nil
 }
 
 func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Relay, error) {
@@ -70,6 +75,7 @@ func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Lo
 		PollInterval:       time.Duration(c.Relay.PollInterval),
 	})
 	r.registry.MustRegister(r.relay)
+	r.registry.registerIf(changes)
 	return r, nil
 }
 
@@ -90,6 +96,15 @@ func (r *Relay) Run(ctx context.Context) error {
 		}})
 	}
 	return errors.Join(live(ctx, func() {}, parts), r.changes.Close())
+}
+
+// install puts into the source now what its log would put there at its first
+// look.
+func (r *Relay) install(ctx context.Context) error {
+	if log, ok := r.changes.(*outbox.Log); ok {
+		return log.Install(ctx)
+	}
+	return nil
 }
 
 // ready reports whether changes are shipped, and what they wait for. A relay

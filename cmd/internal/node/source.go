@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -38,22 +39,51 @@ func openPostgres(ctx context.Context, c *config.Config) (database, *proxy.Catal
 	return s, catalog, nil
 }
 
+// awaitSource is openSource, and waits for a server that is not there yet.
+func awaitSource(ctx context.Context, c *config.Config, log *slog.Logger) (database, *proxy.Catalog, error) {
+	for said := false; ; said = true {
+		s, catalog, err := openSource(ctx, c)
+		if err == nil || !postgres.Away(err) {
+			return s, catalog, err
+		}
+		if !said {
+			log.Warn("waiting for the database", "error", err)
+		}
+		if !pause(ctx, awayPause) {
+			return nil, nil, err
+		}
+	}
+}
+
+// awayPause is how often a server that is away is tried.
+const awayPause = 200 * time.Millisecond
+
 // changeLog is a source's log of changes, as a relay reads it.
 type changeLog interface {
 	relay.Log
-	// Install puts into the source what the log needs there.
-	Install(context.Context) error
 	Close() error
 }
 
 // openLog returns the log of the configured source. A relay maps nothing
 // itself; but what a node will refuse is better found before anything is
-// installed for it.
+// installed for it in a file. A server need not be there yet: the relay waits.
 func openLog(ctx context.Context, c *config.Config, log *slog.Logger) (changeLog, error) {
+	if c.Source.Postgres.URL.Given() {
+		return nil, errors.New("this version ships the changes of SQLite only")
+	}
 	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
 		return nil, err
 	}
 	return outbox.New(outbox.Options{Path: c.Source.SQLite.Path}, specs(c), log), nil
+}
+
+// checkLog finds what keeps a server's changes from being shipped. What can be
+// wrong with a file, openLog has found.
+func checkLog(ctx context.Context, c *config.Config) error {
+	if !c.Source.Postgres.URL.Given() {
+		return nil
+	}
+	return nil
 }
 
 func openSQLite(ctx context.Context, c *config.Config) (database, *proxy.Catalog, error) {

@@ -1,0 +1,22 @@
+package postgres
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Away reports whether an error says no more than that the server takes no
+// connections now: it is not there, not there yet, or full. Waiting mends
+// that, and no setting does.
+func Away(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "53300", "57P01", "57P02", "57P03": // full, shutting down, crashed, starting
+			return true
+		}
+		return false
+	}
+	return Classify(err) == Lost
+}
