@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
 )
 
 // partCommand is the command that makes a process be a part of an embedded
@@ -65,8 +65,9 @@ func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error 
 	if err != nil {
 		return err
 	}
-	b, _ := json.MarshalIndent(v, "", " ")
-	fmt.Fprintf(stdout, "%s\n", b[:min(len(b), 6000)])
+	if err := report.Print(stdout, v); err != nil {
+		return err
+	}
 	if s := v.Result.Status(); s != 0 {
 		return &verdictError{s}
 	}

@@ -5,11 +5,13 @@
 //	freshet dev sql STATEMENT       change or read its database
 //	freshet serve --config FILE     run a node
 //	freshet relay --config FILE     ship the database's changes to Kafka
+//	freshet conform --embedded      prove the bound: writers, readers and faults, and a verdict
 //	freshet --print-defaults        every setting, with its default
 //	freshet version
 //
 // It exits with 0 when it was asked to end or had nothing more to do, with 1
-// after an error, and with 2 when it was called wrongly.
+// after an error or a promise found broken, with 2 when it was called wrongly,
+// and with 3 when a conformance run proved too little.
 //
 // Read main.go first; each command has a file of its own.
 package main

@@ -33,6 +33,7 @@ func commands() []command {
 		{"dev sql", "[--dir DIR] STATEMENT", "run a statement on the database of a running freshet dev", devSQL},
 		{"serve", "--config FILE [--check]", "run a node", serve},
 		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
+		{"conform", "--embedded [--seed N] …", "prove the bound: writers, readers and faults, and a verdict", conformance},
 		{"hash-password", "< FILE", "print the hash of the password that the input's first line is", hashPassword},
 		{"version", "", "print the version", version},
 	}
@@ -47,9 +48,12 @@ func (e *usageError) Error() string { return e.reason }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
 	var usage *usageError
+	var verdict *verdictError
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
+	case errors.As(err, &verdict):
+		return verdict.status
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "freshet: %s\nRun \"freshet help\" to see how it is called.\n", usage.reason)
 		return 2
@@ -75,6 +79,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	name, rest := args[0], args[1:]
 	if len(rest) > 0 && name == "dev" && rest[0] == "sql" {
 		name, rest = "dev sql", rest[1:]
+	}
+	if name == partCommand {
+		return conformPart(ctx, rest, stdout, stderr)
 	}
 	for _, c := range commands() {
 		if c.name == name {

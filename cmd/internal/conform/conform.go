@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
@@ -55,7 +55,10 @@ func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
 	if err := errors.Join(o.traffic(ctx, d, file), file.Close()); err != nil {
 		return nil, err
 	}
-	return check.Files(ctx, dir, append(d.Histories(), file.Path())...)
+	if v, err = check.Files(ctx, dir, append(d.Histories(), file.Path())...); err != nil {
+		return nil, err
+	}
+	return v, report.Write(o.Out, v)
 }
 
 // traffic is the run itself. Before the last writes are looked up the
@@ -123,6 +126,3 @@ func (o *Options) faults(all []fault.Fault) ([]fault.Fault, error) {
 	}
 	return out, nil
 }
-
-// Report is where a run's report is.
-func (o *Options) Report() string { return filepath.Join(o.Out, "report.html") }

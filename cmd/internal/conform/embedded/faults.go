@@ -58,7 +58,7 @@ func (d *Deployment) ofProcesses() []fault.Fault {
 func (d *Deployment) ofNode(i int, n *process) []fault.Fault {
 	if i > 0 { // kills and delays of one node say as much as of two
 		return []fault.Fault{
-			n.freeze("freeze for 3Δ", 3*longest),
+			n.freeze("freeze for 3Δ", 3*delta),
 			d.hole("black hole to the broker", n.name),
 			long("slow source", n.name, time.Second, 2*time.Second, n.order("slow", int64(300*time.Millisecond)), n.order("slow", 0)),
 			d.forgotten(n),
@@ -75,8 +75,8 @@ func (d *Deployment) ofNode(i int, n *process) []fault.Fault {
 		d.cut(n.name),
 		long("stalled source", n.name, 2*time.Second, 3*time.Second, n.order("slow", int64(5*time.Second)), n.order("slow", 0)),
 		long("refusing source", n.name, time.Second, 2*time.Second, n.order("refuse", 1), n.order("refuse", 0)),
-		stepped("clock steps ahead", longest),
-		stepped("clock steps back", -longest),
+		stepped("clock steps ahead", delta),
+		stepped("clock steps back", -delta),
 		d.voids(n),
 	}
 }
@@ -175,12 +175,12 @@ func (d *Deployment) ofStream() []fault.Fault {
 	}
 	return []fault.Fault{
 		d.hole("black hole to the broker", d.relay.name),
-		delayed(longest / 2),
-		delayed(10 * longest),
+		delayed(delta / 2),
+		delayed(10 * delta),
 		long("stream doubled", d.relay.name, time.Second, 2*time.Second, d.relay.order("twice", 1), d.relay.order("twice", 0)),
 		once("stream replayed", d.relay, time.Second, d.relay.order("replay", 0)),
 		long("checkpoints lost in one partition", d.relay.name, 2*time.Second, 3*time.Second, d.relay.order("lose", 2), d.relay.order("lose", 0)),
-		long("checkpoints from the future", d.relay.name, time.Second, 2*time.Second, d.relay.order("ahead", int64(longest)), d.relay.order("ahead", 0)),
+		long("checkpoints from the future", d.relay.name, time.Second, 2*time.Second, d.relay.order("ahead", int64(delta)), d.relay.order("ahead", 0)),
 		once("partition added", d.broker, 2*time.Second, func(ctx context.Context) error {
 			count++
 			return d.broker.order("widen", int64(count))(ctx)

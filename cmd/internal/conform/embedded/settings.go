@@ -15,15 +15,15 @@ import (
 // partitions of the topic at first.
 const partitions = 4
 
-// longest is the longest bound of all.
-const longest = time.Second
+// delta is the bound by which faults are measured.
+const delta = time.Second
 
 // useCases are the ways to the rows: each takes another path through a node.
 func useCases() []load.UseCase {
 	of := func(name string, bound time.Duration) load.UseCase {
 		return load.UseCase{UseCase: history.UseCase{Name: name, Bound: bound}}
 	}
-	row, value, alias, small := of("row", longest), of("value", 500*time.Millisecond), of("alias", 250*time.Millisecond), of("small", longest)
+	row, value, alias, small := of("row", delta), of("value", delta/4), of("alias", delta/4), of("small", 2*delta)
 	row.WholeRow = true
 	value.Writable = true
 	alias.ByAlias = true

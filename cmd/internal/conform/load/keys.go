@@ -44,12 +44,17 @@ func (d *draw) id() int {
 	return int(d.zipf.Uint64())
 }
 
-// row is of a row that may be there.
+// row is of a row that may be there. Writes are spread wider than reads: a row
+// that changes all the time is never old enough for its reads to say anything
+// of the stream.
 func (d *draw) row() int {
-	if d.IntN(6) == 0 {
+	switch n := d.IntN(16); {
+	case n < 3:
 		return d.n + d.IntN(d.n/10+1)
+	case n == 3:
+		return int(d.zipf.Uint64())
 	}
-	return int(d.zipf.Uint64())
+	return d.IntN(d.n)
 }
 
 // around is a time that is d on average.

@@ -12,11 +12,11 @@ import (
 )
 
 // probePause is between two probes.
-const probePause = 200 * time.Millisecond
+const probePause = 100 * time.Millisecond
 
-// probe writes, waits for the bound of one use case and then reads at every
+// probe writes, waits for the bound of a use case and then reads at every
 // node, again and again: is the write visible everywhere?
-func (l *Load) probe(ctx context.Context, d *draw) (err error) {
+func (l *Load) probe(ctx context.Context, u *UseCase, d *draw) (err error) {
 	whole := context.WithoutCancel(ctx)
 	conn, err := l.db.Connect(whole)
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Load) probe(ctx context.Context, d *draw) (err error) {
 		defer eyes[i].close()
 	}
 	for pause(ctx, probePause) {
-		u, id := l.any(d), d.IntN(hotHead)
+		id := hotHead + d.IntN(4*hotHead) // read often enough to be cached
 		done, err := conn.Transact(whole, []table.Change{{Op: table.Put, ID: id, Value: l.reserve(1)}}, false)
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (e *eye) look(ctx context.Context, u *UseCase, id int, seq uint64) error {
 	}
 	r := e.l.read(u, id, history.Plain)
 	r.Probe = seq
-	whole, err := e.l.pipeline(e.c, e.log, e.node, []command{{args: []string{"GET", r.Key}, reads: []read{r}}})
+	whole, err := e.l.pipeline(e.c, e.log, e.node, []command{{args: []string{"FRESHET.GET", r.Key, "PROOF"}, reads: []read{r}, proof: true}})
 	if !whole {
 		e.close()
 	}

@@ -27,7 +27,10 @@ func (l *Load) Read(ctx context.Context) error {
 		d := l.keys.draw(l.opts.Seed, uint64(luckSessions+i))
 		g.Go(func() error { return l.sessionClient(ctx, i, node, d) })
 	}
-	g.Go(func() error { return l.probe(ctx, l.keys.draw(l.opts.Seed, luckProbes)) })
+	for i := range l.useCases {
+		d := l.keys.draw(l.opts.Seed, uint64(luckProbes+i))
+		g.Go(func() error { return l.probe(ctx, &l.useCases[i], d) })
+	}
 	return g.Wait()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/proxy"
 )
 
 // sessionClient reads and writes through one node, in one session as long as
@@ -174,7 +175,12 @@ func (s *sessionOf) send(id int, args []string, op string) pendingWrite {
 		s.close()
 		return p
 	}
-	if p.write.Token = timeOf(&token); p.write.Token != 0 && !p.done.Unknown {
+	// A node that does not know the source's clock gives a token that no read
+	// meets but by a fill: it is of no moment.
+	if t := timeOf(&token); t != proxy.Forever {
+		p.write.Token = t
+	}
+	if p.write.Token != 0 && !p.done.Unknown {
 		s.l.tokens.last.Store(&written{id: id, token: p.write.Token})
 	}
 	return p
