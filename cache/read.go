@@ -220,17 +220,21 @@ func (c *Cache) await(ctx context.Context, p *pending, reqs []proxy.Request, res
 
 // whenUnavailable answers a read whose fill brought nothing: with an entry
 // outside the bound where the use case prefers that, else with the error. A
-// read that states its own freshness gets nothing older than it asked for.
+// read that states its own bound gets nothing older than it asked for, and one
+// with a token (each of a session has one) nothing older than that.
 func (c *Cache) whenUnavailable(r *proxy.Request, res *proxy.Result) {
 	u := &c.cases[r.Key.UseCase.ID]
 	c.metrics.failed[r.Key.UseCase.ID].Inc()
-	if u.MaxStale == 0 || r.Freshness != (proxy.Freshness{}) || errors.Is(res.Err, context.Canceled) {
+	if u.MaxStale == 0 || r.MaxStale != 0 || r.Strong || errors.Is(res.Err, context.Canceled) {
 		return
 	}
 	at := c.now()
 	hash := hashOf(r.Key.Text)
 	e := c.find(u, hash, r.Key.Text)
-	if e == nil || !c.valid(u, e, hash) || at.hi > e.expires || at.hi.Sub(e.asOf(at.watermark)) > u.MaxStale {
+	if e == nil || !c.valid(u, e, hash) || at.hi > e.expires {
+		return
+	}
+	if asof := e.asOf(at.watermark); asof < r.Token || at.hi.Sub(asof) > u.MaxStale {
 		return
 	}
 	c.metrics.stale[r.Key.UseCase.ID].Inc()
