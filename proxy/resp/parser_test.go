@@ -13,7 +13,10 @@ import (
 // parse feeds a stream in pieces of the given sizes, in turn, and returns
 // every request as its arguments, and the error that ended it.
 func parse(limits Limits, stream string, sizes ...int) (requests [][]string, err error) {
-	p := NewParser(limits)
+	return feed(NewParser(limits), stream, sizes...)
+}
+
+func feed(p *Parser, stream string, sizes ...int) (requests [][]string, err error) {
 	var buf []byte
 	for i := 0; ; i++ {
 		for {
@@ -240,11 +243,17 @@ func FuzzParser(f *testing.F) {
 	} {
 		f.Add([]byte(s), uint8(1), uint8(7))
 	}
-	limits := Limits{Args: 16, BulkBytes: 64, InlineBytes: 64, RequestBytes: 256}
+	limits := Limits{Args: 16, BulkBytes: 64, InlineBytes: 64, RequestBytes: 256, StrangerArgs: 4, StrangerBulkBytes: 16, StrangerInlineBytes: 32}
 	f.Fuzz(func(t *testing.T, stream []byte, a, b uint8) {
 		original := string(stream)
-		whole, wholeErr := parse(limits, string(stream), len(stream)+1)
-		pieces, piecesErr := parse(limits, string(stream), int(a), int(b))
+		stranger := a%2 == 1
+		parse := func(sizes ...int) ([][]string, error) {
+			p := NewParser(limits)
+			p.Restrict(stranger)
+			return feed(p, string(stream), sizes...)
+		}
+		whole, wholeErr := parse(len(stream) + 1)
+		pieces, piecesErr := parse(int(a), int(b))
 		// In one piece an error may be seen only after requests before it: both
 		// must come to the same.
 		if !reflect.DeepEqual(whole, pieces) || wholeErr != piecesErr {
@@ -257,6 +266,9 @@ func FuzzParser(f *testing.F) {
 			}
 			if len(r) > limits.Args && total > limits.InlineBytes || total > limits.RequestBytes {
 				t.Errorf("a request of %d arguments and %d bytes passed the limits", len(r), total)
+			}
+			if stranger && len(r) > limits.StrangerArgs && total > limits.StrangerInlineBytes {
+				t.Errorf("a stranger's request of %d arguments and %d bytes passed the limits", len(r), total)
 			}
 		}
 		if string(stream) != original {
