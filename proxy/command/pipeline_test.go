@@ -226,7 +226,7 @@ func TestTransactionsAreRefusedWhole(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"MULTI\nSET key:a 1\nGET key:a\nNOBODY\nMULTI\nEXEC\nGET key:a\n", "+OK\r\n" +
 			strings.Repeat("-ERR transactions are not offered: the command is not carried out\r\n", 3) +
-			"-ERR MULTI calls can not be nested\r\n-EXECABORT Transaction discarded because of previous errors.\r\n$-1\r\n"},
+			"-ERR MULTI calls can not be nested\r\n-EXECABORT Transaction discarded because of previous errors: transactions are not offered\r\n$-1\r\n"},
 		{"MULTI\nEXEC\n", "+OK\r\n*0\r\n"},
 		{"MULTI\nSET key:a 1\nDISCARD\nGET key:a\nMULTI\nEXEC\n", "+OK\r\n-ERR transactions are not offered: the command is not carried out\r\n+OK\r\n$-1\r\n+OK\r\n*0\r\n"},
 		{"EXEC\nDISCARD\n", "-ERR EXEC without MULTI\r\n-ERR DISCARD without MULTI\r\n"},

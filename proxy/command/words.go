@@ -24,7 +24,7 @@ const (
 	errNested      refusal = "ERR MULTI calls can not be nested"
 	errNoMulti     refusal = "ERR EXEC without MULTI"
 	errNoDiscard   refusal = "ERR DISCARD without MULTI"
-	errExecAbort   refusal = "EXECABORT Transaction discarded because of previous errors."
+	errExecAbort   refusal = "EXECABORT Transaction discarded because of previous errors: transactions are not offered"
 	errMaxStale    refusal = "ERR MAXSTALE is not a number of milliseconds"
 	errToken       refusal = "ERR TOKEN is not a token of FRESHET.TOKEN"
 	errKeyOption   refusal = "ERR options behind a key are maxstale=ms, strong and token=t, joined by &"
