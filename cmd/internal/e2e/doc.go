@@ -2,6 +2,10 @@
 // relay and nodes in one process, spoken to by Redis clients and by SQLite
 // clients that know nothing of each other.
 //
+// The clients of others are tried, too: those in Go by clients_go_test.go, and
+// those of other languages by the programs under testdata/clients, which
+// clients_real_test.go installs and runs where FRESHET_REAL=1.
+//
 // [Client] is a Redis client small enough to be trusted. The stacks that tests
 // are run on are in stack_test.go; read it first.
 package e2e
