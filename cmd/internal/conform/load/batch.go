@@ -80,8 +80,9 @@ func (l *Load) proven(d *draw) command {
 		r.Bound = maxStale(d.Rand, r.Bound)
 		args = append(args, "MAXSTALE", strconv.FormatInt(r.Bound.Milliseconds(), 10))
 	case n == 3:
-		r.Mode, r.Bound = history.Strong, 0
-		args = append(args, "STRONG")
+		r = l.read(r.useCase, d.cold(), history.Strong)
+		r.Bound = 0
+		args = []string{"FRESHET.GET", r.Key, "PROOF", "STRONG"}
 	case n < 7:
 		if w := l.tokens.last.Load(); w != nil {
 			u := r.useCase

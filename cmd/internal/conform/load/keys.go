@@ -21,6 +21,7 @@ type draw struct {
 	*rand.Rand
 	zipf *rand.Zipf
 	n    int
+	cool bool // it keeps off the hot head
 }
 
 // draw returns the luck of the goroutine of that number. Its exponent of 1.2
@@ -39,10 +40,19 @@ func (d *draw) id() int {
 	case 1:
 		return 2*d.n + d.IntN(d.n+1) // never there
 	case 2:
-		return d.IntN(d.n)
+		return d.cold()
+	}
+	if d.cool {
+		return d.cold()
 	}
 	return int(d.zipf.Uint64())
 }
+
+// cold is of a row that is not of the hot head. Reads that ask for the source
+// itself, or for more than the stream has brought yet, fill what they read:
+// if they read hot rows, these would never be old enough for their hits to say
+// anything of the stream.
+func (d *draw) cold() int { return hotHead + d.IntN(d.n-hotHead) }
 
 // row is of a row that may be there. Writes are spread wider than reads: a row
 // that changes all the time is never old enough for its reads to say anything

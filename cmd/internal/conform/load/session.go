@@ -21,6 +21,7 @@ func (l *Load) sessionClient(ctx context.Context, number int, node string, d *dr
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	s := &sessionOf{l: l, node: node, number: number, conn: conn, log: l.history.Log(), d: d}
+	d.cool = true
 	defer s.close()
 	for pause(ctx, d.around(l.opts.ReadPause)) {
 		if s.c == nil && !s.open(ctx) {
