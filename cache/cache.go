@@ -71,6 +71,7 @@ type entries interface {
 	Drop(hash uint64)
 	Settle()
 	Used() (used, bound int64)
+	Len() int64
 	Close()
 }
 

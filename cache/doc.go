@@ -30,5 +30,5 @@
 // the source itself returned.
 //
 // Read cache.go, then entry.go, stamp.go, read.go, fill.go, change.go,
-// write.go, explain.go; store and fill are its two parts.
+// write.go, explain.go, memory.go; store and fill are its two parts.
 package cache

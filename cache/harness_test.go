@@ -223,6 +223,7 @@ func (s *mapStore) Drop(h uint64) {
 }
 func (s *mapStore) Settle()              {}
 func (s *mapStore) Used() (int64, int64) { return 0, 0 }
+func (s *mapStore) Len() int64           { return 0 }
 func (s *mapStore) Close()               {}
 
 func field(v string) row.Field { return row.Field{Name: "v", Kind: row.Text, Value: []byte(v)} }

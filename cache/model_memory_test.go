@@ -50,6 +50,7 @@ func (s *forgetfulStore) Settle() {
 }
 
 func (s *forgetfulStore) Used() (int64, int64) { return 0, 0 }
+func (s *forgetfulStore) Len() int64           { return 0 }
 func (s *forgetfulStore) Close()               {}
 
 func (n *modelNode) evictSome(rng *rand.Rand) {

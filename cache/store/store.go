@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/dgraph-io/ristretto/v2"
 )
@@ -27,6 +28,7 @@ const (
 // Store holds values of type V up to a number of bytes.
 type Store[V any] struct {
 	cache *ristretto.Cache[uint64, *V]
+	held  atomic.Int64 // values put and not gone yet
 }
 
 // New returns a store for the given number of bytes. evicted is called for
@@ -37,23 +39,30 @@ func New[V any](maxBytes int64, evicted func(*V)) (*Store[V], error) {
 		return nil, fmt.Errorf("a store of %d bytes is too small: give it at least %d", maxBytes, MinBytes)
 	}
 	counters := int64(1) << (bits.Len64(uint64(maxBytes/counterShare/bytesPerCounter)) - 1)
+	s := &Store[V]{}
 	gone := func(it *ristretto.Item[*V]) {
 		if it.Value != nil {
 			evicted(it.Value)
 		}
 	}
-	cache, err := ristretto.NewCache(&ristretto.Config[uint64, *V]{
+	var err error
+	s.cache, err = ristretto.NewCache(&ristretto.Config[uint64, *V]{
 		NumCounters:        counters,
 		MaxCost:            maxBytes - maxBytes/counterShare - fixedBytes,
 		BufferItems:        64,
 		IgnoreInternalCost: true,
 		OnEvict:            gone,
 		OnReject:           gone,
+		OnExit: func(v *V) {
+			if v != nil {
+				s.held.Add(-1)
+			}
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a store of %d bytes: %w", maxBytes, err)
 	}
-	return &Store[V]{cache: cache}, nil
+	return s, nil
 }
 
 // Get returns the value under hash, or nil.
@@ -78,7 +87,9 @@ func (s *Store[V]) Put(hash uint64, v *V, size int) {
 	if s.cache.RemainingCost() < 0 {
 		s.cache.Del(hash)
 	}
-	s.cache.Set(hash, v, int64(size)+entryOverhead)
+	if s.cache.Set(hash, v, int64(size)+entryOverhead) {
+		s.held.Add(1)
+	}
 }
 
 // Drop removes the value under hash.
@@ -92,6 +103,9 @@ func (s *Store[V]) Used() (used, bound int64) {
 	bound = s.cache.MaxCost()
 	return bound - s.cache.RemainingCost(), bound
 }
+
+// Len returns about how many values the store holds.
+func (s *Store[V]) Len() int64 { return max(0, s.held.Load()) }
 
 // Close ends the store's goroutines. Nobody may use the store any more.
 func (s *Store[V]) Close() { s.cache.Close() }

@@ -89,3 +89,36 @@ func TestTooSmallIsRefused(t *testing.T) {
 		t.Fatal("a store smaller than its own tables was made")
 	}
 }
+
+// Whatever is put, put again, refused, evicted and dropped, Len is the number
+// of values that are there.
+func TestLen(t *testing.T) {
+	s, err := New[blob](4<<20, func(*blob) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	const keys = 20_000
+	for i := range 100_000 {
+		key := random.Uint64N(keys)
+		if random.IntN(5) == 0 {
+			s.Drop(key)
+		} else {
+			put(s, key, random.IntN(1000))
+		}
+		if i%5000 != 0 {
+			continue
+		}
+		s.Settle()
+		there := int64(0)
+		for key := range uint64(keys) {
+			if s.Has(key) {
+				there++
+			}
+		}
+		if got := s.Len(); got != there {
+			t.Fatalf("after %d operations: Len is %d, and %d values are there", i, got, there)
+		}
+	}
+}

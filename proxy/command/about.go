@@ -1,11 +1,8 @@
 package command
 
 import (
-	"fmt"
-	"os"
-	"runtime"
+	"bytes"
 	"strings"
-	"time"
 )
 
 func (s *Session) commandAll([][]byte) {
@@ -31,8 +28,8 @@ func (s *Session) commandInfo(args [][]byte) {
 	}
 	s.w.Array(len(args) - 2)
 	for _, name := range args[2:] {
-		if cmd := s.all.lookup(name); cmd != nil {
-			s.commandRow(cmd, "")
+		if prefix, cmd := s.all.named(name); cmd != nil {
+			s.commandRow(cmd, prefix)
 		} else {
 			s.w.Null()
 		}
@@ -63,20 +60,24 @@ func (s *Session) commandRow(cmd *command, prefix string) {
 }
 
 func (s *Session) commandDocs(args [][]byte) {
-	var found []*command
+	type doc struct {
+		prefix string
+		cmd    *command
+	}
+	var found []doc
 	if len(args) == 2 {
 		for i := range s.all.rows {
-			found = append(found, &s.all.rows[i])
+			found = append(found, doc{cmd: &s.all.rows[i]})
 		}
 	}
 	for _, name := range args[2:] {
-		if cmd := s.all.lookup(name); cmd != nil {
-			found = append(found, cmd)
+		if prefix, cmd := s.all.named(name); cmd != nil {
+			found = append(found, doc{prefix, cmd})
 		}
 	}
 	s.w.Map(len(found))
-	for _, cmd := range found {
-		s.commandDoc(cmd, "")
+	for _, d := range found {
+		s.commandDoc(d.cmd, d.prefix)
 	}
 }
 
@@ -104,65 +105,45 @@ func (s *Session) pair(name, value string) {
 	s.w.BulkString(value)
 }
 
-// configGet answers the two settings that redis-benchmark prints, and nothing
-// for all others: Freshet's settings are not Redis's.
-func (s *Session) configGet(args [][]byte) {
-	var found [][2]string
-	for _, setting := range [][2]string{{"save", ""}, {"appendonly", "no"}} {
-		for _, pattern := range args[2:] {
-			if p := strings.ToLower(string(pattern)); p == "*" || p == setting[0] {
-				found = append(found, setting)
-				break
-			}
-		}
+// named finds a command by its full name: "client|id" is a subcommand, whose
+// prefix is "client|".
+func (c *Commands) named(name []byte) (prefix string, cmd *command) {
+	first, second, isSub := bytes.Cut(name, []byte("|"))
+	cmd = c.lookup(first)
+	if cmd == nil || !isSub {
+		return "", cmd
 	}
-	s.pairs(found)
+	return cmd.name + "|", cmd.sub(second)
 }
 
-// info answers what clients look for before they call a server ready, and the
-// little else that is true here.
-func (s *Session) info(args [][]byte) {
-	var b strings.Builder
-	for _, section := range s.infoSections() {
-		if !wanted(section[0], args[1:]) {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString("\r\n")
-		}
-		b.WriteString("# " + section[0] + "\r\n" + section[1])
+// commandGetKeys: COMMAND GETKEYS command [argument …].
+func (s *Session) commandGetKeys(args [][]byte) {
+	request := args[2:]
+	cmd := s.all.lookup(request[0])
+	if cmd != nil && cmd.subs != nil && len(request) > 1 {
+		cmd = cmd.sub(request[1])
 	}
-	s.w.Verbatim(b.String())
-}
-
-func wanted(section string, names [][]byte) bool {
-	for _, name := range names {
-		switch n := strings.ToLower(string(name)); n {
-		case "all", "everything", "default", strings.ToLower(section):
-			return true
-		}
+	switch {
+	case cmd == nil:
+		s.refuse(errNoCommand)
+		return
+	case cmd.keys == [3]int{}:
+		s.refuse(errNoKeys)
+		return
+	case !cmd.fits(len(request)):
+		s.refuse(errKeysArity)
+		return
 	}
-	return len(names) == 0
-}
-
-func (s *Session) infoSections() [][2]string {
-	calls := uint64(0)
-	s.all.Counts(func(_ string, n uint64) { calls += n })
-	return [][2]string{
-		{"Server", fmt.Sprintf("redis_version:%s\r\nredis_mode:standalone\r\nfreshet_version:%s\r\nos:%s\r\narch_bits:64\r\nprocess_id:%d\r\nuptime_in_seconds:%d\r\n",
-			redisVersion, s.all.opts.Version, runtime.GOOS, os.Getpid(), int64(time.Since(s.all.started).Seconds()))},
-		{"Persistence", "loading:0\r\n"},
-		{"Stats", fmt.Sprintf("total_commands_processed:%d\r\n", calls)},
-		{"Replication", "role:master\r\nconnected_slaves:0\r\n"},
-		{"Cluster", "cluster_enabled:0\r\n"},
+	last := cmd.keys[1]
+	if last < 0 {
+		last += len(request)
+	}
+	var keys [][]byte
+	for i := cmd.keys[0]; i <= last; i += cmd.keys[2] {
+		keys = append(keys, request[i])
+	}
+	s.w.Array(len(keys))
+	for _, k := range keys {
+		s.w.Bulk(k)
 	}
 }
-
-func (s *Session) role([][]byte) {
-	s.w.Array(3)
-	s.w.BulkString("master")
-	s.w.Int(0)
-	s.w.Array(0)
-}
-
-func (s *Session) cluster([][]byte) { s.refuse(errNoCluster) }

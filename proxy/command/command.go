@@ -22,20 +22,37 @@ type Inspector interface {
 	Lag() [][2]string
 }
 
+// Memory is what DBSIZE, MEMORY USAGE and INFO ask of the cache.
+type Memory interface {
+	// Entries is about how many entries are held.
+	Entries() int64
+	// EntryBytes is how much memory the entry of a key takes; held is false if
+	// there is none.
+	EntryBytes(key proxy.Key) (n int, held bool)
+	// Used is how much memory all entries take, and how much they may.
+	Used() (used, bound int64)
+}
+
 // Options of the commands. The zero value of a field means its default.
 type Options struct {
-	Limits     resp.Limits // of one request
-	FlushBytes int         // replies gathered before they must be written; default 64 KiB
-	BatchKeys  int         // most keys of a pipeline that go to the source together; default 1024. One MGET always does
-	BatchBytes int         // values of a pipeline to have in memory at a time, about; default 4 MiB
-	Users      Users       // who must say who they are; default nil: nobody must, and everybody may everything
-	Version    string      // of Freshet, as INFO tells it; default "devel"
+	Limits     resp.Limits   // of one request
+	FlushBytes int           // replies gathered before they must be written; default 64 KiB
+	BatchKeys  int           // most keys of a pipeline that go to the source together; default 1024. One MGET always does
+	BatchBytes int           // values of a pipeline to have in memory at a time, about; default 4 MiB
+	Users      Users         // who must say who they are; default nil: nobody must, and everybody may everything
+	Scanner    proxy.Scanner // lists keys; default nil: SCAN is refused
+	Memory     Memory        // what is held here; default nil: nothing
+	Settings   [][2]string   // what CONFIG GET tells, beside what is true of every node
+	Version    string        // of Freshet, as INFO tells it; default "devel"
 }
 
 func (o Options) withDefaults() Options {
 	o.FlushBytes = cmp.Or(o.FlushBytes, 64<<10)
 	o.BatchKeys = cmp.Or(o.BatchKeys, 1024)
 	o.BatchBytes = cmp.Or(o.BatchBytes, 4<<20)
+	if o.Memory == nil {
+		o.Memory = nothing{}
+	}
 	o.Version = cmp.Or(o.Version, "devel")
 	return o
 }
@@ -59,6 +76,9 @@ type Commands struct {
 	byName map[string]*command
 	shards []counters
 	lastID atomic.Int64
+
+	cursors *cursors
+	clients clients
 }
 
 // counters count the commands of some sessions by row of the table, the last
@@ -77,15 +97,19 @@ func New(catalog *proxy.Catalog, source proxy.Source, inspector Inspector, opts 
 		users: opts.Users,
 		rows:  table(), byName: map[string]*command{},
 		shards: make([]counters, 4*runtime.GOMAXPROCS(0)),
+
+		cursors: newCursors(),
+		clients: clients{byID: map[int64]*Session{}},
 	}
 	if c.users == nil {
 		c.first = proxy.AllRights(catalog)
 		c.users = everybody{c.first}
 	}
 	for i := range c.rows {
-		c.rows[i].index = i
+		c.rows[i].index, c.rows[i].full = i, c.rows[i].name
 		for j := range c.rows[i].subs {
-			c.rows[i].subs[j].index = i
+			sub := &c.rows[i].subs[j]
+			sub.index, sub.full = i, c.rows[i].name+"|"+sub.name
 		}
 		c.byName[c.rows[i].name] = &c.rows[i]
 	}

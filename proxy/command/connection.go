@@ -39,6 +39,7 @@ func (s *Session) quit([][]byte) {
 
 func (s *Session) resetConn([][]byte) {
 	s.w.V3, s.name, s.guarantees, s.multiState = false, nil, guarantees{}, multiState{}
+	s.quiet, s.user = quiet{}, defaultUser
 	s.enter(s.all.first)
 	s.w.Simple("RESET")
 }
@@ -83,10 +84,19 @@ func isName(b []byte) bool {
 }
 
 func (s *Session) clientSetInfo(args [][]byte) {
+	into := &s.libName
 	switch strings.ToLower(string(args[2])) {
-	case "lib-name", "lib-ver":
-		s.w.Simple("OK")
+	case "lib-name":
+	case "lib-ver":
+		into = &s.libVer
 	default:
 		s.w.Error(fmt.Sprintf("ERR Unrecognized option '%s'", cString(args[2], 128)))
+		return
 	}
+	if !isName(args[3]) {
+		s.w.Error(fmt.Sprintf("ERR %s cannot contain spaces, newlines or special characters.", strings.ToLower(string(args[2]))))
+		return
+	}
+	*into = string(args[3])
+	s.w.Simple("OK")
 }

@@ -23,6 +23,7 @@ type gathered struct {
 	fields   []row.Field // of the writes
 	columns  [][]byte    // the names HGET and HMGET ask for
 	apart    *apart      // of the requests; nil outside a session
+	listing  *listing    // of the one call that asks for keys
 }
 
 // call is one gathered command and where its part of the rest lies.
@@ -36,6 +37,7 @@ type call struct {
 	column, wanted int // columns
 	progress       int // replies of an array that are written
 	proof          bool
+	silent         bool // its reply is not wanted
 }
 
 // keep is how much room outlives a batch: one MGET of 100,000 keys must not
@@ -45,7 +47,7 @@ const keep = 1024
 // joins reports whether a command may be gathered with what is pending.
 func (s *Session) joins(cmd *command) bool {
 	p := &s.pending
-	return cmd.kind != alone && (len(p.calls) == 0 || p.kind == cmd.kind)
+	return cmd.kind != alone && (len(p.calls) == 0 || p.kind == cmd.kind && cmd.kind != lists)
 }
 
 // full reports whether what is gathered should go now.
@@ -85,7 +87,7 @@ func (s *Session) call(k kind, answer func(*Session, *call) bool) *call {
 		first = len(p.writes)
 	}
 	p.kind = k
-	p.calls = append(p.calls, call{answer: answer, first: first, column: len(p.columns)})
+	p.calls = append(p.calls, call{answer: answer, first: first, column: len(p.columns), silent: s.silent()})
 	return &p.calls[len(p.calls)-1]
 }
 
@@ -142,6 +144,9 @@ func (s *Session) settle(ctx context.Context) bool {
 			s.token = max(s.token, p.written[i].Token)
 		}
 	}
+	if p.listing != nil {
+		p.calls[0].err = s.list(ctx, p.listing)
+	}
 	s.adapt()
 	p.done = true
 	return s.answer()
@@ -166,7 +171,12 @@ func (s *Session) answer() bool {
 			return false
 		}
 		c := &p.calls[p.answered]
-		if !s.reply(c) {
+		start := len(s.w.Out)
+		done := s.reply(c)
+		if c.silent {
+			s.w.Out = s.w.Out[:start]
+		}
+		if !done {
 			return false
 		}
 		s.release(c)
@@ -201,7 +211,7 @@ func (s *Session) release(c *call) {
 
 // reset forgets everything, so that no row and no buffer is held on to.
 func (p *gathered) reset() {
-	p.answered, p.done = 0, false
+	p.answered, p.done, p.listing = 0, false, nil
 	p.calls = emptied(p.calls)
 	p.requests, p.results = emptied(p.requests), emptied(p.results)
 	p.writes, p.written = emptied(p.writes), emptied(p.written)

@@ -85,3 +85,47 @@ func bit(b bool) int64 {
 	}
 	return 0
 }
+
+// hscan: HSCAN key cursor [MATCH pattern] [COUNT count]. A row is one page.
+func (s *Session) hscan(args [][]byte) {
+	s.readHash([][]byte{args[0], args[1]}, (*Session).answerHScan)
+	c := &s.pending.calls[len(s.pending.calls)-1]
+	_, err := parseCursor(args[2])
+	f := filter{}
+	if err == nil {
+		f, err = scanOptions(args[3:], false)
+	}
+	if err != nil && c.err == nil {
+		s.drop(c, err)
+	}
+	if f.match != nil {
+		s.pending.columns = append(s.pending.columns, f.match)
+		c.wanted = 1
+	}
+}
+
+func (s *Session) answerHScan(c *call) bool {
+	r := s.result(c.first)
+	if r.Err != nil {
+		s.refuse(r.Err)
+		return true
+	}
+	f := filter{}
+	if c.wanted > 0 {
+		f.match = s.pending.columns[c.column]
+	}
+	var found []row.Field
+	for col := range r.Row.Columns() {
+		if col.Kind != row.Null && f.takes([]byte(col.Name)) {
+			found = append(found, col)
+		}
+	}
+	s.w.Array(2)
+	s.w.BulkString("0")
+	s.w.Array(2 * len(found))
+	for _, col := range found {
+		s.w.BulkString(col.Name)
+		s.w.Bulk(col.Value)
+	}
+	return true
+}

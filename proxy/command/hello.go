@@ -57,6 +57,7 @@ func (s *Session) auth(args [][]byte) {
 		return
 	}
 	s.enter(rights)
+	s.user = string(name)
 	s.w.Simple("OK")
 }
 
@@ -85,6 +86,9 @@ func (s *Session) hello(args [][]byte) {
 		return
 	}
 	s.enter(rights)
+	if g.user != nil {
+		s.user = string(g.user)
+	}
 	s.w.V3, s.name = g.v3, g.name
 	s.guarantee(g.guarantees)
 	s.helloReply()

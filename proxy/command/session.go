@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/resp"
@@ -36,6 +37,16 @@ type Session struct {
 
 	multiState
 	guarantees
+	quiet
+
+	user            string
+	libName, libVer string   // of the client
+	latest          *command // that was called
+
+	carrier Carrier // nil: none was attached
+	began   time.Time
+	shown   atomic.Pointer[profile]
+	called  atomic.Pointer[command] // the latest of the last Step
 
 	pending gathered
 	batch   int // keys to gather at most, now: see adapt
@@ -45,7 +56,7 @@ type Session struct {
 func (c *Commands) NewSession() *Session {
 	id := c.lastID.Add(1)
 	s := &Session{
-		all: c, id: id,
+		all: c, id: id, user: defaultUser,
 		calls:  &c.shards[int(id)%len(c.shards)].n,
 		parser: resp.NewParser(c.opts.Limits),
 		batch:  min(firstBatch, c.opts.BatchKeys),
@@ -68,6 +79,14 @@ func (s *Session) Stranger() bool { return s.rights == nil }
 // ctx ends the wait for the source, and with it the connection: of the requests
 // behind, no write is carried out.
 func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
+	n, next = s.step(ctx, in)
+	if s.latest != s.called.Load() {
+		s.called.Store(s.latest)
+	}
+	return n, next
+}
+
+func (s *Session) step(ctx context.Context, in []byte) (n int, next Next) {
 	s.recycle()
 	if !s.answer() { // what the last Step left over
 		return 0, Again
@@ -90,13 +109,19 @@ func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
 				return n, Drop
 			}
 		}
+		s.begin()
+		start := len(s.w.Out)
 		if err != nil {
 			s.w.Error("ERR " + err.Error())
-			return n, Close
+			s.next = Close
+		} else {
+			n += size
+			s.count(args[0], cmd)
+			s.run(cmd, args)
 		}
-		n += size
-		s.count(args[0], cmd)
-		s.run(cmd, args)
+		if s.silent() {
+			s.w.Out = s.w.Out[:start]
+		}
 		if s.next != Read {
 			return n, s.next
 		}
@@ -133,8 +158,11 @@ func (s *Session) find(args [][]byte) *command {
 // run runs a command, or says why there is none.
 func (s *Session) run(cmd *command, args [][]byte) {
 	if cmd != nil {
-		s.need = cmd.right.needs()
+		s.need, s.latest = cmd.right.needs(), cmd
 		cmd.run(s, args)
+		if cmd.kind == alone {
+			s.show()
+		}
 		return
 	}
 	top := s.all.lookup(args[0])
@@ -144,11 +172,11 @@ func (s *Session) run(cmd *command, args [][]byte) {
 	case top == nil && isHTTP(args[0]):
 		s.next = Drop
 	case top == nil:
-		s.w.Error(unknownCommand(args))
+		s.refuse(s.unknown(args))
 	case top.subs == nil || len(args) < 2:
 		s.refuse(s.misused(top, top.name, args))
 	case top.sub(args[1]) == nil:
-		s.w.Error(unknownSubcommand(args))
+		s.refuse(s.unknownSub(top, args))
 	default:
 		sub := top.sub(args[1])
 		s.refuse(s.misused(sub, top.name+"|"+sub.name, args))

@@ -10,6 +10,7 @@ const (
 	alone  kind = iota // by itself, after all before it is answered
 	reads              // together with the reads beside it
 	writes             // together with the writes beside it
+	lists              // by itself, when all before it is answered
 )
 
 // command is one row of the table. Its name is lower case.
@@ -24,6 +25,7 @@ type command struct {
 	summary string
 	run     func(s *Session, args [][]byte)
 	subs    []command // by the second word
+	full    string    // the name with that of the command it is a subcommand of
 	index   int       // of its counter, which its subcommands share
 }
 
@@ -52,6 +54,7 @@ func table() []command {
 		{name: "hlen", arity: 2, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hlen, summary: "How many columns are not NULL."},
 		{name: "hexists", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hexists, summary: "Whether a column is not NULL."},
 		{name: "hstrlen", arity: 3, kind: reads, flags: read, keys: one, right: reader, group: hash, run: (*Session).hstrlen, summary: "How long a column is, in bytes."},
+		{name: "hscan", arity: -3, kind: reads, flags: "readonly", keys: one, right: reader, group: hash, run: (*Session).hscan, summary: "The columns of a row that are not NULL, in one page, with MATCH."},
 		{name: "set", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).set, summary: "Writes a column through to the database, inserting the row if there is none; NX, XX and GET are decided by the database."},
 		{name: "setnx", arity: 3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).setNX, summary: "Writes a column of a row that is not there yet."},
 		{name: "getset", arity: 3, kind: writes, flags: "write", keys: one, right: writer, group: str, run: (*Session).getSet, summary: "Writes a column and answers what it was."},
@@ -60,6 +63,7 @@ func table() []command {
 		{name: "hset", arity: -4, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hset, summary: "Writes columns of a row, inserting it if there is none; answers how many were NULL."},
 		{name: "hmset", arity: -4, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hmset, summary: "HSET that answers OK."},
 		{name: "hdel", arity: -3, kind: writes, flags: "write", keys: one, right: writer, group: hash, run: (*Session).hdel, summary: "Makes columns NULL; answers how many were not."},
+		{name: "scan", arity: -2, kind: lists, flags: "readonly", right: known, group: generic, run: (*Session).scan, summary: "Lists keys by asking the database, with MATCH, COUNT and TYPE: of the use case that MATCH names, or of all."},
 		{name: "del", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "Deletes rows in the database, each by itself."},
 		{name: "unlink", arity: -2, kind: writes, flags: "write", keys: all, right: writer, group: generic, run: (*Session).del, summary: "The same as DEL."},
 
@@ -84,6 +88,12 @@ func table() []command {
 			{name: "getname", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).clientGetName, summary: "The connection's name."},
 			{name: "setname", arity: 3, flags: "fast", right: known, group: conn, run: (*Session).clientSetName, summary: "Names the connection."},
 			{name: "setinfo", arity: 4, flags: "fast", right: known, group: conn, run: (*Session).clientSetInfo, summary: "Tells LIB-NAME or LIB-VER of the client's library."},
+			{name: "info", arity: 2, right: known, group: conn, run: (*Session).clientInfo, summary: "Describes this connection."},
+			{name: "list", arity: -2, flags: "admin", right: admin, group: conn, run: (*Session).clientList, summary: "Describes the connections of this node."},
+			{name: "kill", arity: -3, flags: "admin", right: admin, group: conn, run: (*Session).clientKill, summary: "Closes connections."},
+			{name: "reply", arity: 3, right: known, group: conn, run: (*Session).clientReply, summary: "OFF: no replies any more; SKIP: none to the next command; ON: replies again."},
+			{name: "no-evict", arity: 3, right: known, group: conn, run: (*Session).clientFlag, summary: "Accepted: no connection is closed to save memory."},
+			{name: "no-touch", arity: 3, right: known, group: conn, run: (*Session).clientFlag, summary: "Accepted, and changes nothing."},
 		}},
 
 		{name: "multi", arity: 1, flags: "fast", right: known, group: transactions, run: (*Session).multi, summary: "Begins what will be refused: transactions are not offered."},
@@ -94,12 +104,18 @@ func table() []command {
 			{name: "count", arity: 2, flags: "fast", right: known, group: server, run: (*Session).commandCount, summary: "How many commands there are."},
 			{name: "docs", arity: -2, flags: "readonly", right: known, group: server, run: (*Session).commandDocs, summary: "What commands are for."},
 			{name: "info", arity: -2, flags: "readonly", right: known, group: server, run: (*Session).commandInfo, summary: "How commands are called."},
+			{name: "getkeys", arity: -4, right: known, group: server, run: (*Session).commandGetKeys, summary: "The keys of a request."},
 			{name: "list", arity: 2, flags: "readonly", right: known, group: server, run: (*Session).commandList, summary: "The names of the commands."},
 		}},
 		{name: "config", arity: -2, group: server, summary: "About settings Redis has.", subs: []command{
-			{name: "get", arity: -3, flags: "readonly", right: known, group: server, run: (*Session).configGet, summary: "Settings that benchmarks ask for: nothing is saved to disk."},
+			{name: "get", arity: -3, flags: "readonly", right: known, group: server, run: (*Session).configGet, summary: "What Redis' settings would be here, by patterns."},
 		}},
 		{name: "info", arity: -1, flags: "readonly", right: known, group: server, run: (*Session).info, summary: "About this server, by section."},
+		{name: "dbsize", arity: 1, flags: "readonly fast", right: known, group: server, run: (*Session).dbSize, summary: "About how many entries this node holds in memory."},
+		{name: "memory", arity: -2, group: server, summary: "About memory.", subs: []command{
+			{name: "usage", arity: -3, flags: "readonly", keys: [3]int{2, 2, 1}, right: reader, group: server, run: (*Session).memoryUsage, summary: "How much memory the entry of a key takes on this node, if there is one."},
+		}},
+		{name: "time", arity: 1, flags: "fast", right: known, group: server, run: (*Session).timeNow, summary: "This node's clock: seconds and microseconds."},
 		{name: "role", arity: 1, flags: "fast", right: known, group: server, run: (*Session).role, summary: "Answers master."},
 		{name: "cluster", arity: -2, right: known, group: server, run: (*Session).cluster, summary: "Refused: this is no Redis cluster."},
 	}

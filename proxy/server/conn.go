@@ -56,16 +56,39 @@ type conn struct {
 	giveUp  context.CancelCauseFunc // ends the step under way, and with it the connection; set before the first
 	steps   atomic.Uint64           // steps begun and ended: odd within one
 	watched uint64                  // what steps was when the watch last looked; under the server's mu
+	active  time.Time               // when the watch last saw that steps had moved; under the server's mu
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	return &conn{
+	c := &conn{
 		server: s, net: nc,
 		session: s.commands.NewSession(),
 		out:     newOutbox(nc, s.opts.WriteTimeout),
 		in:      make([]byte, smallBuffer),
+		active:  time.Now(),
 	}
+	c.session.Attach(c)
+	return c
 }
+
+// Addresses implements command.Carrier.
+func (c *conn) Addresses() (remote, local string) {
+	return c.net.RemoteAddr().String(), c.net.LocalAddr().String()
+}
+
+// Idle implements command.Carrier, to within watchPause: a clock is not read
+// for every step.
+func (c *conn) Idle() time.Duration {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if c.steps.Load() != c.watched {
+		return 0
+	}
+	return time.Since(c.active)
+}
+
+// Kill implements command.Carrier.
+func (c *conn) Kill() { c.cut() }
 
 // wake ends a read that waits.
 func (c *conn) wake() { c.net.SetReadDeadline(time.Unix(1, 0)) }

@@ -149,6 +149,7 @@ func (s *Server) add(nc net.Conn) *conn {
 }
 
 func (s *Server) remove(c *conn) {
+	c.session.End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)

@@ -41,14 +41,17 @@ func (s *Server) watch(ctx context.Context) {
 // waiting appends the connections that have been in one step since the last
 // call.
 func (s *Server) waiting(to []*conn) []*conn {
+	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
 		step := c.steps.Load()
-		if step%2 == 1 && step == c.watched {
+		switch {
+		case step != c.watched:
+			c.watched, c.active = step, now
+		case step%2 == 1:
 			to = append(to, c)
 		}
-		c.watched = step
 	}
 	return to
 }

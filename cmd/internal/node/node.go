@@ -120,6 +120,8 @@ func (n *Node) assemble(seams Seams) (err error) {
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
 	asked := commandOptions(c)
+	asked.Memory = n.cache
+	asked.Scanner, _ = n.source.(proxy.Scanner)
 	if asked.Users, err = n.users(); err != nil {
 		return err
 	}

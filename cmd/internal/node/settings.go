@@ -1,6 +1,7 @@
 package node
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,7 +88,18 @@ func commandOptions(c *config.Config) command.Options {
 		StrangerArgs: strangers.MaxArgs, StrangerBulkBytes: int(strangers.MaxBulk), StrangerInlineBytes: int(strangers.MaxInline),
 	}.WithDefaults()
 	limits.RequestBytes = max(limits.RequestBytes, 2*limits.BulkBytes)
-	return command.Options{Limits: limits, Version: Version()}
+	return command.Options{Limits: limits, Version: Version(), Settings: redisSettings(c)}
+}
+
+// redisSettings are those of Redis' settings that this node has a value of.
+func redisSettings(c *config.Config) [][2]string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return [][2]string{
+		{"maxmemory", number(int64(c.Memory.Budget))},
+		{"maxclients", number(int64(maxClients(c, descriptors())))},
+		{"timeout", number(int64(time.Duration(c.Node.IdleTimeout).Seconds()))},
+		{"proto-max-bulk-len", number(int64(c.Node.MaxBulk))},
+	}
 }
 
 func serverOptions(c *config.Config) server.Options {
