@@ -50,7 +50,7 @@ func Dial(ctx context.Context, config *pgconn.Config, o Options) (*Conn, error) 
 
 // settle makes the settings if the session is this connection's own.
 func (c *Conn) settle(ctx context.Context) error {
-	const own = "pg_catalog.pg_backend_pid() = $1::int4"
+	const own = "pg_catalog.pg_backend_pid() = $1::int8"
 	pid := strconv.FormatUint(uint64(c.pg.PID()), 10)
 	encoding := ""
 	r := c.pg.ExecParams(ctx, "SELECT pg_catalog.current_setting('server_encoding'), "+own+", CASE WHEN "+own+

@@ -130,6 +130,8 @@ func mend(err error) string {
 	var verify *tls.CertificateVerificationError
 	var network *net.OpError
 	switch {
+	case errors.As(err, &pg) && strings.Contains(pg.Message, "statement pooling mode"): // PgBouncer's
+		return ": use pool_mode = transaction, or session"
 	case errors.As(err, &pg):
 		return mends[pg.Code]
 	case errors.As(err, &verify):

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,20 +19,23 @@ var errClosed = errors.New("the source is closed")
 // errBusy is returned when no connection became free in time.
 var errBusy = errors.New("all connections to the database are in use: raise the pool, or lower the load")
 
-// pool is a fixed number of connections to one server, opened when first
-// used.
+// pool is a bounded number of connections to one server, opened when needed.
+// The one used last is used next: what is not needed lies still.
 type pool struct {
 	config *pgconn.Config
 	opts   Options
-	idle   chan *Conn // nil: a connection yet to be opened
+	free   chan struct{} // one for each connection that is not in use, opened or not
 	closed chan struct{}
 	epoch  atomic.Uint64 // connections of an earlier one are to be closed
+
+	mu   sync.Mutex
+	idle []*Conn
 }
 
 func newPool(config *pgconn.Config, o Options, size int) *pool {
-	p := &pool{config: config, opts: o, idle: make(chan *Conn, size), closed: make(chan struct{})}
+	p := &pool{config: config, opts: o, free: make(chan struct{}, size), closed: make(chan struct{})}
 	for range size {
-		p.idle <- nil
+		p.free <- struct{}{}
 	}
 	return p
 }
@@ -49,11 +53,11 @@ func (p *pool) read(ctx context.Context, f func(c *Conn) error) error {
 // use runs f with a connection, which is a new one if fresh. It reports
 // whether it was one that had been used before.
 func (p *pool) use(ctx context.Context, fresh bool, f func(c *Conn) error) (reused bool, err error) {
-	c, err := p.take(ctx)
-	if err != nil {
+	if err := p.wait(ctx); err != nil {
 		return false, err
 	}
-	defer func() { p.idle <- c }()
+	defer func() { p.free <- struct{}{} }()
+	c := p.pop()
 	if c != nil && (fresh || !c.idle() || c.epoch != p.epoch.Load()) {
 		c.Close()
 		c = nil
@@ -68,35 +72,57 @@ func (p *pool) use(ctx context.Context, fresh bool, f func(c *Conn) error) (reus
 	err = f(c)
 	if Classify(err) == Lost || !c.clean() {
 		c.Close()
-		c = nil
 		return reused, err
 	}
 	c.used = time.Now()
+	p.push(c)
 	return reused, err
 }
 
-// take waits for a place in the pool.
-func (p *pool) take(ctx context.Context) (*Conn, error) {
+// pop returns the connection that was used last, or nil.
+func (p *pool) pop() *Conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+func (p *pool) push(c *Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, c)
+}
+
+// wait waits until a connection may be used.
+func (p *pool) wait(ctx context.Context) error {
 	select { // without a timer, where nobody has to wait
 	case <-p.closed:
-		return nil, errClosed
+		return errClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
-	case c := <-p.idle:
-		return c, nil
+		return ctx.Err()
+	default:
+	}
+	select {
+	case <-p.free:
+		return nil
 	default:
 	}
 	timer := time.NewTimer(p.opts.AcquireTimeout)
 	defer timer.Stop()
 	select {
-	case c := <-p.idle:
-		return c, nil
+	case <-p.free:
+		return nil
 	case <-p.closed:
-		return nil, errClosed
+		return errClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-timer.C:
-		return nil, errBusy
+		return errBusy
 	}
 }
 
@@ -107,10 +133,11 @@ func (p *pool) reset() { p.epoch.Add(1) }
 // close ends the connections, those in use when they come back.
 func (p *pool) close() {
 	close(p.closed)
-	for range cap(p.idle) {
-		if c := <-p.idle; c != nil {
-			c.Close()
-		}
+	for range cap(p.free) {
+		<-p.free
+	}
+	for c := p.pop(); c != nil; c = p.pop() {
+		c.Close()
 	}
 }
 

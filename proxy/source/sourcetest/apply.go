@@ -42,7 +42,7 @@ func partialPut(h *harness) {
 }
 
 func readOnly(h *harness) {
-	h.Exec(`INSERT INTO blobs (k, v) VALUES ('a', x'01')`)
+	h.apply(h.put("blobs:a", "v", "\x01"))
 	results := h.apply(h.put("frozen:a", "v", "x"), proxy.Write{Key: h.key("frozen:a"), Op: proxy.Delete}, h.put("blobs:b", "v", "x"))
 	for i, want := range []error{proxy.ErrReadOnly, proxy.ErrReadOnly, nil} {
 		if !errors.Is(results[i].Err, want) {

@@ -61,7 +61,7 @@ func compositeKeys(h *harness) {
 // before the source is asked.
 func keySpellings(h *harness) {
 	h.Exec(`INSERT INTO items (id, name, n) VALUES (1, 'A', 1), (-7, 'a', 2), (9223372036854775807, ' a', 3)`)
-	h.Exec(`INSERT INTO blobs (k, v) VALUES ('', x'00'), ('0x', x'01')`)
+	h.apply(h.put("blobs:", "v", "\x00"), h.put("blobs:0x", "v", "\x01"))
 	var got []string
 	for _, r := range h.load("items:1", "items:-7", "items:9223372036854775807", "byname:A", "byname:a", "byname: a", "byname:a ", "byname:1") {
 		got = append(got, h.column(r, "n"))
@@ -77,7 +77,7 @@ func keySpellings(h *harness) {
 }
 
 func values(h *harness) {
-	h.Exec(`INSERT INTO items (id, name, n) VALUES (1, 'ünï "q" ' || char(10), NULL), (2, '', -5)`)
+	h.Exec("INSERT INTO items (id, name, n) VALUES (1, 'ünï \"q\" \n', NULL), (2, '', -5)")
 	results := h.load("items:1", "items:2")
 	h.want("row 1", h.json(results[0]), `{"id":1,"name":"ünï \"q\" \u000a","n":null}`)
 	h.want("row 2", h.json(results[1]), `{"id":2,"name":"","n":-5}`)
