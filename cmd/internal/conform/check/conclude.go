@@ -109,7 +109,7 @@ func (t *tally) missing(v *Verdict) []string {
 	miss(h.Reads < minHealthy, "while nothing was wrong there were %d reads of the hot head with a proof, and %d are asked for", h.Reads, minHealthy)
 	miss(h.hitShare() < hitShare, "while nothing was wrong %.1f %% of the reads of the hot head were hits, and %.0f %% are asked for", 100*h.hitShare(), 100*hitShare)
 	lifted := ratio(h.Lifted, h.Hits)
-	miss(lifted < liftedShare, "of these hits %.1f %% were older than Δ but for the stream, and %.0f %% are asked for", 100*lifted, 100*liftedShare)
+	miss(lifted < liftedShare, "while nothing was wrong %.1f %% of the hits on the hot head were older than Δ but for the stream, and %.0f %% are asked for", 100*lifted, 100*liftedShare)
 	return out
 }
 

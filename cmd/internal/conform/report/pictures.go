@@ -82,6 +82,14 @@ func (d decades) share(x time.Duration) float64 {
 	return math.Log(float64(x)/float64(d.low)) / math.Log(float64(d.high)/float64(d.low))
 }
 
+// power writes a power of ten.
+func power(d time.Duration) string {
+	if d < time.Second {
+		return d.String()
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
 // lag is how far behind each node's watermark was, over time.
 func lag(v *check.Verdict) template.HTML {
 	o := newOverTime(v, 240, "age of the watermark of each node over time")
@@ -89,7 +97,7 @@ func lag(v *check.Verdict) template.HTML {
 	y := func(d time.Duration) float64 { return o.bottom - (o.bottom-top)*scale.share(d) }
 	for d := scale.low; d <= scale.high; d *= 10 {
 		o.line(left, y(d), right, y(d), "grid")
-		o.text(left-8, y(d)+4, "tick end", d.String())
+		o.text(left-8, y(d)+4, "tick end", power(d))
 	}
 	o.bounds(y)
 	for i, node := range v.Run.Nodes {
@@ -145,6 +153,11 @@ func hits(v *check.Verdict) template.HTML {
 func timeline(v *check.Verdict) template.HTML {
 	const row = 18
 	o := newOverTime(v, top+24+row*float64(len(v.Checks)), "violations over time")
+	for _, p := range v.Phases {
+		if x := o.x(p.From); p.Name != check.Quiet && p.Name != check.Recovering {
+			o.put(`<text transform="translate(%.1f %.1f) rotate(-90)" class="what">%s</text>`+"\n", x+10, o.bottom-4, template.HTMLEscapeString(clip(p.Name, 34)))
+		}
+	}
 	for i, c := range v.Checks {
 		y := top + row*float64(i)
 		o.text(left-8, y+13, "tick end", fmt.Sprintf("%s · %s", c.ID, count(c.Violated)))
@@ -171,7 +184,7 @@ func staleness(v *check.Verdict) template.HTML {
 	s.text(right, 16, "label end", "p99.9 · longest")
 	for d := scale.low; d <= scale.high; d *= 10 {
 		s.line(x(d), top, x(d), bottom, "grid")
-		s.text(x(d), bottom+17, "tick middle", d.String())
+		s.text(x(d), bottom+17, "tick middle", power(d))
 	}
 	y, before := top, ""
 	for _, h := range v.Staleness {

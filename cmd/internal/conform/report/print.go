@@ -11,10 +11,6 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
 )
 
-// shown is how many violations are printed; all that were kept are in the
-// files.
-const shown = 5
-
 // Print writes the verdict for a person.
 func Print(w io.Writer, v *check.Verdict) error {
 	var b strings.Builder
@@ -23,11 +19,9 @@ func Print(w io.Writer, v *check.Verdict) error {
 		fmt.Fprintf(&b, "  - %s\n", why)
 	}
 	for i, x := range v.Violations {
-		if i == shown {
-			fmt.Fprintf(&b, "  - … and more\n")
-			break
+		if i == 0 || v.Violations[i-1].Check != x.Check { // the earliest of each check
+			fmt.Fprintf(&b, "  - %s\n", violation(v, x))
 		}
-		fmt.Fprintf(&b, "  - %s\n", violation(v, x))
 	}
 	r := v.Reads
 	fmt.Fprintf(&b, "\n%s reads in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",

@@ -15,13 +15,7 @@ import (
 )
 
 //go:embed page.html
-var page string
-
-// The names of the files that Write makes.
-const (
-	JSONFile = "report.json"
-	HTMLFile = "report.html"
-)
+var pageText string
 
 // Write writes both reports into a folder, over those of an earlier run.
 func Write(folder string, v *check.Verdict) error {
@@ -29,11 +23,11 @@ func Write(folder string, v *check.Verdict) error {
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	html, err := HTML(v)
+	page, err := html(v)
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	for name, content := range map[string][]byte{JSONFile: append(data, '\n'), HTMLFile: html} {
+	for name, content := range map[string][]byte{"report.json": append(data, '\n'), "report.html": page} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
 			return fmt.Errorf("write the report: %w", err)
 		}
@@ -41,11 +35,11 @@ func Write(folder string, v *check.Verdict) error {
 	return nil
 }
 
-// HTML is the page.
-func HTML(v *check.Verdict) ([]byte, error) {
+// html is the page.
+func html(v *check.Verdict) ([]byte, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"n": count, "share": share, "d": short,
-	}).Parse(page)
+	}).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}
