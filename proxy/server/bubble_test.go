@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,9 +56,13 @@ func (p *pipes) dial() net.Conn {
 // bubble runs a server over pipes in a bubble. stop ends its context and
 // returns how long Run took from there.
 func bubble(t *testing.T, src proxy.Source, opts Options, f func(t *testing.T, s *running, p *pipes, stop func() time.Duration)) {
+	bubbleFor(t, nil, src, opts, f)
+}
+
+func bubbleFor(t *testing.T, users command.Users, src proxy.Source, opts Options, f func(t *testing.T, s *running, p *pipes, stop func() time.Duration)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &running{reg: prometheus.NewRegistry()}
-		s.Server = New(command.New(catalog(t), src, nil, command.Options{}), slog.New(slog.NewTextHandler(io.Discard, nil)), s.reg, opts)
+		s.Server = New(command.New(catalog(t), src, nil, command.Options{Users: users}), slog.New(slog.NewTextHandler(io.Discard, nil)), s.reg, opts)
 		p := newPipes()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
@@ -137,9 +140,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 	src := &table{rows: map[string]row.Row{"key:a": encode(make([]byte, value))}}
 	opts := Options{OutputBytes: bound, WriteTimeout: 10 * time.Second}
 	bubble(t, src, opts, func(t *testing.T, s *running, p *pipes, _ func() time.Duration) {
-		var before, during runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
+		before := heapInUse()
 		conns := make([]net.Conn, clients)
 		for i := range conns {
 			conns[i] = p.dial()
@@ -148,9 +149,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 		}
 		time.Sleep(time.Second) // of the bubble: until all are stuck
 		synctest.Wait()
-		runtime.GC()
-		runtime.ReadMemStats(&during)
-		perClient := (int64(during.HeapAlloc) - int64(before.HeapAlloc)) / clients
+		perClient := (heapInUse() - before) / clients
 		// The bound, the room of a buffer that grew to it, and the replies of
 		// one step, a little more than a value.
 		if most := int64(2*bound + 4*value); perClient > most {
@@ -222,28 +221,6 @@ func TestDrainIsCutOff(t *testing.T) {
 		}
 		waiting.Close()
 		unread.Close()
-	})
-}
-
-// P36: a thousand connections that announce a million arguments of 32 MiB cost
-// what an idle connection costs.
-func TestAnnouncementsCostNothing(t *testing.T) {
-	bubble(t, &table{}, Options{}, func(t *testing.T, s *running, p *pipes, _ func() time.Duration) {
-		const conns = 1000
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		for range conns {
-			c := p.dial()
-			defer c.Close()
-			io.WriteString(c, "*1000000\r\n$33554432\r\n")
-		}
-		synctest.Wait()
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		if per := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / conns; per > 16<<10 {
-			t.Errorf("%d bytes for each connection", per)
-		}
 	})
 }
 

@@ -97,6 +97,12 @@ type running struct {
 // start runs a server on a port of its own until the test ends.
 func start(t testing.TB, src proxy.Source, opts Options, listen ...net.Listener) *running {
 	t.Helper()
+	return startFor(t, nil, src, opts, listen...)
+}
+
+// startFor starts a server for users who must say who they are.
+func startFor(t testing.TB, users command.Users, src proxy.Source, opts Options, listen ...net.Listener) *running {
+	t.Helper()
 	if listen == nil {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -105,7 +111,7 @@ func start(t testing.TB, src proxy.Source, opts Options, listen ...net.Listener)
 		listen = []net.Listener{l}
 	}
 	reg := prometheus.NewRegistry()
-	s := New(command.New(catalog(t), src, nil, command.Options{}), slog.New(slog.NewTextHandler(io.Discard, nil)), reg, opts)
+	s := New(command.New(catalog(t), src, nil, command.Options{Users: users}), slog.New(slog.NewTextHandler(io.Discard, nil)), reg, opts)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
