@@ -1,12 +1,14 @@
 package node
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/freshet-cache/freshet/cache"
 	"github.com/freshet-cache/freshet/cdc/kafka"
+	pglog "github.com/freshet-cache/freshet/cdc/relay/postgres"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/command"
@@ -39,6 +41,19 @@ func postgresOptions(c *config.Config) postgres.Options {
 		o.Replicas = append(o.Replicas, replica.Value())
 	}
 	return o
+}
+
+func logOptions(c *config.Config) pglog.Options {
+	return pglog.Options{
+		URL:                c.Source.Postgres.URL.Value(),
+		Slot:               c.Relay.Slot,
+		Publication:        c.Relay.Publication,
+		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
+		CheckpointTable:    slices.ContainsFunc(c.UseCases, func(u config.UseCase) bool { return u.ReadFrom == "replica" }),
+		KeysOnly:           c.Relay.Values == "none",
+		Failover:           c.Relay.FailoverSlot,
+		ConnectTimeout:     time.Duration(c.Source.Postgres.ConnectTimeout),
+	}
 }
 
 func cacheOptions(c *config.Config, catalog *proxy.Catalog) cache.Options {

@@ -2,11 +2,11 @@ package node
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/freshet-cache/freshet/cdc/relay"
+	pglog "github.com/freshet-cache/freshet/cdc/relay/postgres"
 	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/proxy"
@@ -69,7 +69,7 @@ type changeLog interface {
 // installed for it in a file. A server need not be there yet: the relay waits.
 func openLog(ctx context.Context, c *config.Config, log *slog.Logger) (changeLog, error) {
 	if c.Source.Postgres.URL.Given() {
-		return nil, errors.New("this version ships the changes of SQLite only")
+		return pglog.New(logOptions(c), specs(c), log), nil
 	}
 	if _, err := sqlite.Complete(ctx, c.Source.SQLite.Path, time.Second, specs(c)); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func checkLog(ctx context.Context, c *config.Config) error {
 	if !c.Source.Postgres.URL.Given() {
 		return nil
 	}
-	return nil
+	return pglog.Check(ctx, logOptions(c), specs(c))
 }
 
 func openSQLite(ctx context.Context, c *config.Config) (database, *proxy.Catalog, error) {
