@@ -312,6 +312,8 @@ func FuzzSession(f *testing.F) {
 	for _, s := range []string{
 		multibulk("SET", "key:a", "1") + multibulk("GET", "key:a"), "MGET key:a users:42 a\nHGETALL users:42\r\n",
 		"HELLO 3\r\nFRESHET.GET users:42 TOKEN 1 PROOF\r\nFRESHET.INVALIDATE USECASE key\n",
+		"FRESHET.SESSION ON\nMGET key:a key:a%?strong key:b\nSET key:a 1\nGET key:a%?maxstale=5&token=7\nFRESHET.TOKEN\n",
+		"HELLO 3 SETNAME a%?session&maxstale=1\nFRESHET.PROOF ON\nMGET key:a users:42\nAUTH x\nRESET\n",
 		"COMMAND DOCS get\nCLIENT SETNAME \"\\x00\"\nQUIT\n", "*1\r\n$9223372036854775807\r\n",
 	} {
 		f.Add([]byte(s), uint8(1), uint8(9))

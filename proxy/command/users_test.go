@@ -85,9 +85,11 @@ func TestWhoIsWho(t *testing.T) {
 			{"RESET", "+RESET\r\n"}, {"EXEC", noAuth}, {"GET column:a", noAuth},
 		},
 		"admin": {
-			{"AUTH ann pw", "+OK\r\n"}, {"FRESHET.LAG", "*2\r\n$9\r\nwatermark\r\n$5\r\nnever\r\n"},
+			{"AUTH ann pw", "+OK\r\n"}, {"FRESHET.LAG", "-NOPERM this user has no permissions to run the 'freshet.lag' command\r\n"},
+			{"CLIENT LIST", "-NOPERM this user has no permissions to run the 'client|list' command\r\n"},
 			{"FRESHET.INVALIDATE key:a", noKey}, {"FRESHET.INVALIDATE USECASE key", noKey},
-			{"FRESHET.EXPLAIN column:a", noKey}, {"GET nobody:1", noKey}, {"GET column", noKey},
+			{"FRESHET.EXPLAIN column:a", noKey}, {"GET nobody:1", noKey}, {"GET column", noKey}, {"GET column:a%?nothing", noKey},
+			{"AUTH secret", "+OK\r\n"}, {"FRESHET.LAG", "*2\r\n$9\r\nwatermark\r\n$5\r\nnever\r\n"},
 		},
 	} {
 		s := newFake()
