@@ -88,3 +88,15 @@ func TestRealPostgresSource(t *testing.T) {
 		runSuite(t, p.URL("", ""), p.URL("", ""))
 	})
 }
+
+// Behind a pooler the same holds. In transaction mode three sessions serve all
+// connections, so that hardly any two transactions meet in one.
+func TestRealPostgresSourceBehindPgBouncer(t *testing.T) {
+	stacktest.Need(t)
+	p := stacktest.Postgres(t, stack.PG15)
+	for mode, size := range map[string]int{"session": 20, "transaction": 3} {
+		t.Run(mode, func(t *testing.T) {
+			runSuite(t, p.URL("", ""), stacktest.PgBouncer(t, p, mode, size).URL())
+		})
+	}
+}

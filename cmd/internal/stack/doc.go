@@ -9,6 +9,7 @@
 // and its data over Kill, Stop and Start, and has a [Process] that can also be
 // paused and resumed. Close ends it and removes its folder; and whatever ends
 // this process ends its parts, because the kernel kills them then.
+// [StartPgBouncer] puts a pooler in front of a PostgreSQL server.
 //
 // A [Forwarder] stands between a client and a part, and can cut, black-hole
 // or delay what goes through.

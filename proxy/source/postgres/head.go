@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"strconv"
@@ -55,12 +54,8 @@ func parseHead(values [][]byte) (h Head, err error) {
 	if h.Insert, err = ParseLSN(string(values[0])); err != nil {
 		return h, err
 	}
-	var timeline [4]byte
-	if _, err := hex.Decode(timeline[:], values[1]); err != nil {
+	if h.Identity.Timeline, err = strconv.ParseUint(string(values[1]), 16, 32); err != nil {
 		return h, fmt.Errorf("timeline %q: %w", values[1], err)
-	}
-	for _, b := range timeline {
-		h.Identity.Timeline = h.Identity.Timeline<<8 | uint64(b)
 	}
 	if h.Identity.System, err = strconv.ParseUint(string(values[2]), 10, 64); err != nil {
 		return h, fmt.Errorf("system identifier %q: %w", values[2], err)

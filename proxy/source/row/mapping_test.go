@@ -50,6 +50,13 @@ func TestCheck(t *testing.T) {
 		{mapping(KeyText, KeyInt), "u:a:1:", "u:<k0>:<k1>"},
 		{mapping(KeyText, KeyInt), "u:1:a", "part 2 (k1)"},
 		{mapping(KeyBytes), "u:\x00%3A", ""},
+		{mapping(KeyUUID), "u:a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", ""},
+		{mapping(KeyUUID), "u:A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "lower case"},
+		{mapping(KeyUUID), "u:a0eebc999c0b4ef8bb6d6bb9bd380a11", "not a UUID"},
+		{mapping(KeyUUID), "u:{a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11}", "not a UUID"},
+		{mapping(KeyUUID), "u:a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1", "not a UUID"},
+		{mapping(KeyUUID), "u:a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1g", "not a UUID"},
+		{mapping(KeyUUID), "u:a0eebc99a9c0b-4ef8-bb6d-6bb9bd380a11", "not a UUID"},
 	} {
 		err := test.m.Check([]byte(test.key))
 		switch {

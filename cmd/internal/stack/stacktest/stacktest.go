@@ -69,6 +69,14 @@ func Standby(t testing.TB, primary *stack.Postgres, name string, settings ...str
 	return p
 }
 
+// PgBouncer starts a pooler in front of a server.
+func PgBouncer(t testing.TB, server *stack.Postgres, mode string, size int) *stack.PgBouncer {
+	t.Helper()
+	b := start(t, func(ctx context.Context) (*stack.PgBouncer, error) { return stack.StartPgBouncer(ctx, server, mode, size) })
+	show(t, "PgBouncer", b.Process)
+	return b
+}
+
 // Kafka starts a broker; with a forwarder, clients are led through it.
 func Kafka(t testing.TB, through *stack.Forwarder, settings ...string) *stack.Kafka {
 	t.Helper()
