@@ -8,14 +8,24 @@
 // nothing: keys lie in the caller's read buffer, requests and results in
 // slices that the Session keeps, and the row is appended to the replies.
 //
-// A use case of shape `row` is JSON to GET and a hash to HGET, HMGET and
-// HGETALL (a NULL column is a field that is not there). One of shape `column`
-// is a string: that column's bytes, nil where it is NULL; EXISTS asks for the
-// row. A command of several keys that fails for one of them answers that
-// error, never a false nil.
+// A use case of shape `row` is JSON to GET and a hash to the hash commands (a
+// NULL column is a field that is not there). One of shape `column` is a string:
+// that column's bytes, nil where it is NULL; EXISTS, TYPE and the conditions of
+// SET ask for the row. A command of several keys that fails for one of them
+// answers that error, never a false nil.
+//
+// Writes go through to the source, which decides their conditions, counts by the
+// row as it found it, and carries out the writes of an MSET together; HSET puts
+// the columns it names, HDEL makes them NULL. DEL deletes each key by itself.
+//
+// SCAN asks the source for keys, page by page. A row that is there from the
+// first page to the last is listed; the pages are of different moments. Its
+// cursors are numbers for places that this node remembers, some thousands of
+// them (cursor.go).
 //
 // A reply's words on failure all stand in words.go. What cannot be honest is
-// refused with the reason: an expiry, say, since the row lives in a database.
+// refused with the reason: an expiry, say, since the row lives in a database
+// (refused.go).
 //
 // Transactions are refused in a way that carries out none of their commands:
 // a client that sends MULTI, SET and EXEC in one pipeline would otherwise be
@@ -40,6 +50,7 @@
 //
 // [Commands] may be used concurrently; a Session by one goroutine at a time.
 // Read command.go first, then table.go, session.go, gather.go, rights.go,
-// freshness.go, apart.go, and then the commands themselves: read.go, write.go,
-// freshet.go, guarantee.go, hello.go, connection.go, multi.go, about.go.
+// freshness.go, apart.go, and then the commands themselves: read.go, key.go,
+// hash.go, write.go, hashwrite.go, scan.go, freshet.go, guarantee.go, hello.go,
+// connection.go, clients.go, kill.go, quiet.go, multi.go, about.go, info.go.
 package command

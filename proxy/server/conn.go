@@ -56,7 +56,8 @@ type conn struct {
 	giveUp  context.CancelCauseFunc // ends the step under way, and with it the connection; set before the first
 	steps   atomic.Uint64           // steps begun and ended: odd within one
 	watched uint64                  // what steps was when the watch last looked; under the server's mu
-	active  time.Time               // when the watch last saw that steps had moved; under the server's mu
+	killed  atomic.Bool
+	active  time.Time // when the watch last saw that steps had moved; under the server's mu
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -87,8 +88,11 @@ func (c *conn) Idle() time.Duration {
 	return time.Since(c.active)
 }
 
-// Kill implements command.Carrier.
-func (c *conn) Kill() { c.cut() }
+// Kill implements command.Carrier. A command that waits is ended by the watch.
+func (c *conn) Kill() {
+	c.killed.Store(true)
+	c.cut()
+}
 
 // wake ends a read that waits.
 func (c *conn) wake() { c.net.SetReadDeadline(time.Unix(1, 0)) }

@@ -30,7 +30,7 @@ func (s *Server) watch(ctx context.Context) {
 		}
 		waiting = s.waiting(waiting[:0])
 		for i, c := range waiting {
-			if gone(c.net) {
+			if c.killed.Load() || gone(c.net) {
 				c.giveUp(errGone)
 			}
 			waiting[i] = nil

@@ -74,6 +74,23 @@ func TestClientLeavesWhileItsCommandWaits(t *testing.T) {
 	expect(t, stays, "$-1\r\n")
 }
 
+// A connection that another one ends while its command waits waits no longer.
+func TestKilledWhileItsCommandWaits(t *testing.T) {
+	src := newHeld()
+	s := start(t, src, Options{})
+	c, other := dial(t, s.addr), dial(t, s.addr)
+	send(t, c, get("key:held"))
+	<-src.asked
+	send(t, other, "CLIENT KILL ADDR "+c.LocalAddr().String()+"\r\n")
+	expect(t, other, ":1\r\n")
+	select {
+	case <-src.gaveUp:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the wait was not ended")
+	}
+	expectEnd(t, c, "")
+}
+
 // A client that has only closed its sending side gets its answers.
 func TestHalfClosedClientIsAnswered(t *testing.T) {
 	src := newHeld()
