@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,12 @@ func (r reason) String() string { return reasonNames[r] }
 // fillTimeout is the deadline of one fill, which no caller's own deadline
 // shortens: those who wait longer than their use case allows have left by then.
 const fillTimeout = 5 * time.Second
+
+// errBehind is what a read gets for which an answer that is pinned is too old.
+var errBehind = &proxy.UnavailableError{
+	Reason: "the replica has not come as far as this read asks for",
+	Err:    errors.New("the answer of a replica is too old"),
+}
 
 var errFillTimeout = fmt.Errorf("%w: no answer in time", proxy.ErrUnavailable)
 
@@ -145,13 +152,20 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 	_, hi := c.clock.Bounds()
 	for i, f := range fs {
 		res := &results[i]
-		if res.Err == nil {
+		switch {
+		case res.Err != nil:
+		case res.Pinned:
+			// Its as-of is its own. One from the future would make it young
+			// for longer than it is.
+			res.AsOf, res.Upper = min(res.AsOf, f.asof), 0
+		default:
 			res.Err = c.stream.Found(res.Primary, f.asof)
+			res.AsOf, res.Upper = f.asof, hi
 		}
 		if res.Err != nil {
 			f.result = proxy.Result{Err: res.Err}
 		} else {
-			res.AsOf, res.Upper, res.Origin = f.asof, hi, proxy.FromFill
+			res.Origin = proxy.FromFill
 			f.result = *res
 			c.install(f)
 		}
@@ -183,9 +197,9 @@ func (c *Cache) install(f *flight) {
 		row:      f.result.Row,
 		stamp:    stamp,
 		epoch:    epoch,
-		asof:     f.asof,
+		asof:     f.result.AsOf,
 		upper:    f.result.Upper,
-		expires:  expiry(f.asof, u.TTLMax, f.hash),
+		expires:  expiry(f.result.AsOf, u.TTLMax, f.hash),
 		position: f.result.Position,
 		pinned:   f.result.Pinned,
 	}

@@ -46,6 +46,7 @@ func (c *Cache) Load(ctx context.Context, reqs []proxy.Request, results []proxy.
 
 // pending is what a batch of reads waits for.
 type pending struct {
+	at    moment
 	start []*flight // fills this batch begins
 	waits []wait
 }
@@ -73,7 +74,7 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 			continue
 		}
 		if p == nil {
-			p = &pending{}
+			p = &pending{at: at}
 		}
 		if e = c.enter(p, i, r, u, hash, why, at); e != nil {
 			c.hit(r, hash, &results[i], e, &at)
@@ -207,15 +208,31 @@ func (c *Cache) await(ctx context.Context, p *pending, reqs []proxy.Request, res
 	defer timer.Stop()
 	for _, w := range p.waits {
 		left := c.cases[reqs[w.i].Key.UseCase.ID].Timeout - time.Since(began)
-		if err := w.flight.wait(ctx, timer, left); err != nil {
-			results[w.i] = proxy.Result{Err: err}
-		} else {
-			results[w.i] = w.flight.result
+		err := w.flight.wait(ctx, timer, left)
+		if err == nil {
+			err = c.admit(&reqs[w.i], &w.flight.result, &p.at)
 		}
-		if results[w.i].Err != nil {
+		if err == nil {
+			results[w.i] = w.flight.result
+		} else {
+			results[w.i] = proxy.Result{Err: err}
 			c.whenUnavailable(&reqs[w.i], &results[w.i])
 		}
 	}
+}
+
+// admit reports why a read may not have the answer of its fill. One of the
+// primary satisfies every read that it was sent for; one that is pinned proves
+// its own as-of and no more, and what a read asks for may be younger.
+func (c *Cache) admit(r *proxy.Request, res *proxy.Result, at *moment) error {
+	if res.Err != nil || !res.Pinned {
+		return res.Err
+	}
+	bound := c.cases[r.Key.UseCase.ID].boundOf(r.Freshness)
+	if r.Strong || res.AsOf < r.Token || at.hi.Sub(res.AsOf) > bound {
+		return errBehind
+	}
+	return nil
 }
 
 // whenUnavailable answers a read whose fill brought nothing: with an entry

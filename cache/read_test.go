@@ -38,21 +38,85 @@ func TestWatermarkLiftsEntries(t *testing.T) {
 
 func TestPinnedEntriesAreNotLifted(t *testing.T) {
 	w := newWorld(t, UseCase{Bound: time.Second, NoRefresh: true})
-	w.Cache.next = pinning{w.source}
+	w.Cache.next = pinning{w.source, w.clock, 300 * time.Millisecond}
+	w.stream.err = proxy.ErrNotPrimary // of whom a replica's answer is not asked
 	w.source.set("users:1", "a")
-	w.read(t, "users:1", proxy.Freshness{})
-	w.clock.advance(time.Minute)
+	res := w.read(t, "users:1", proxy.Freshness{})
+	w.want(t, res, "a", proxy.FromFill)
+	if want := w.clock.back(300 * time.Millisecond); res.AsOf != want || res.Upper != 0 || !res.Pinned {
+		t.Errorf("a replica's answer is as of %d with upper end %d, want %d and none", res.AsOf, res.Upper, want)
+	}
+	w.clock.advance(700 * time.Millisecond)
+	w.stream.reach(w.clock.now())
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromCache)
+	w.clock.advance(1)
 	w.stream.reach(w.clock.now())
 	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
 }
 
-// pinning is a source whose answers prove no more than their own as-of.
-type pinning struct{ *fakeSource }
+// A replica that is behind answers nobody who asks for more than it has.
+func TestPinnedAnswersOutsideTheBoundAreNotGiven(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		behind time.Duration
+		ask    proxy.Freshness
+		ok     bool
+	}{
+		{"at the bound", time.Second, proxy.Freshness{}, true},
+		{"beyond the bound", time.Second + 1, proxy.Freshness{}, false},
+		{"beyond the read's own bound", 500 * time.Millisecond, proxy.Freshness{MaxStale: 400 * time.Millisecond}, false},
+		{"within the read's own bound", 5 * time.Second, proxy.Freshness{MaxStale: 6 * time.Second}, true},
+		{"as fresh as the source", 0, proxy.Freshness{Strong: true}, false},
+		{"before the token", 10, proxy.Freshness{Token: 100_000_000_000}, false},
+		{"not before the token", 0, proxy.Freshness{Token: 100_000_000_000}, true},
+	} {
+		w := newWorld(t, UseCase{Bound: time.Second, NoRefresh: true})
+		w.clock.set(100_000_000_000)
+		w.Cache.next = pinning{w.source, w.clock, c.behind}
+		w.source.set("users:1", "a")
+		switch res := w.read(t, "users:1", c.ask); {
+		case c.ok:
+			w.want(t, res, "a", proxy.FromFill)
+		case !errors.Is(res.Err, proxy.ErrUnavailable) || res.Row.Exists():
+			t.Errorf("%s: %+v", c.what, res)
+		}
+	}
+}
+
+// A replica's clock or its table may be wrong: what it says is from the future
+// is not young for longer.
+func TestPinnedAnswersAreNotFromTheFuture(t *testing.T) {
+	w := newWorld(t, UseCase{Bound: time.Second, NoRefresh: true})
+	w.Cache.next = pinning{w.source, w.clock, -time.Hour}
+	w.source.set("users:1", "a")
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
+	w.clock.advance(time.Second + 1)
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
+}
+
+// A change drops a pinned entry and never replaces it: it has no position that
+// the change's could be held against.
+func TestPinnedEntriesAreNotReplaced(t *testing.T) {
+	w := newWorld(t, UseCase{Bound: time.Second, NoRefresh: true})
+	w.Cache.next = pinning{w.source, w.clock, 0}
+	w.source.set("users:1", "a")
+	w.read(t, "users:1", proxy.Freshness{})
+	w.Change(w.key(t, "users:1"), &proxy.Image{Row: value("b"), Position: proxy.Position{Commit: 99}, Commit: w.clock.now()})
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
+}
+
+// pinning is a source that is a replica, so far behind.
+type pinning struct {
+	*fakeSource
+	clock  *fakeClock
+	behind time.Duration
+}
 
 func (p pinning) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
 	p.fakeSource.Load(ctx, reqs, results)
 	for i := range results {
-		results[i].Pinned = true
+		results[i].Pinned, results[i].AsOf = true, p.clock.back(p.behind)
+		results[i].Primary, results[i].Position = proxy.Identity{}, proxy.Position{}
 	}
 }
 

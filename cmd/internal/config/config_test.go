@@ -103,7 +103,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 
 // The password stands in the URL, so the URL is a secret.
 func TestURLsAreSecrets(t *testing.T) {
-	text := "source: {postgres: {url: '${URL}', replicas: ['${URL}', '${OTHER}']}}\nuse_cases: [{name: u, table: t, read_from: replica}]\n"
+	text := "source: {postgres: {url: '${URL}', replicas: ['${URL}', '${OTHER}']}}\nuse_cases: [{name: u, table: t, read_from: replica, read_only: true}]\n"
 	c, err := Parse("f.yaml", []byte(text), env(map[string]string{"URL": "postgres://u:hunter2@h/d", "OTHER": "postgres://u:hunter3@h/d"}))
 	if err != nil {
 		t.Fatal(err)

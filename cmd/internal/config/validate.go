@@ -66,6 +66,11 @@ func (c *Config) validateSource(bad reporter) {
 		if u.ReadFrom == "replica" && len(c.Source.Postgres.Replicas) == 0 {
 			bad(fmt.Sprintf("use_cases[%d].read_from", i), "is replica, but source.postgres.replicas is empty; name a standby there or read from the primary")
 		}
+		// Whoever writes through a use case may read it again: a replica
+		// does not have the write yet.
+		if u.ReadFrom == "replica" && !u.ReadOnly {
+			bad(fmt.Sprintf("use_cases[%d].read_from", i), "is replica, which takes no writes; set read_only: true, and write through another use case")
+		}
 	}
 	c.validateRelay(postgres, bad)
 }
