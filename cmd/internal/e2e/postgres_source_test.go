@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -99,4 +100,28 @@ func TestRealPostgresSourceBehindPgBouncer(t *testing.T) {
 			runSuite(t, p.URL("", ""), stacktest.PgBouncer(t, p, mode, size).URL())
 		})
 	}
+}
+
+// tryLoad reads keys.
+func tryLoad(t *testing.T, s *postgres.Source, catalog *proxy.Catalog, keys ...string) []proxy.Result {
+	t.Helper()
+	reqs, results := make([]proxy.Request, len(keys)), make([]proxy.Result, len(keys))
+	for i, text := range keys {
+		key, err := catalog.Key([]byte(text))
+		if err != nil {
+			t.Fatalf("key %q: %v", text, err)
+		}
+		reqs[i].Key = key
+	}
+	s.Load(t.Context(), reqs, results)
+	return results
+}
+
+// keysOf are the keys 1 to n of a use case.
+func keysOf(useCase string, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s:%d", useCase, i+1)
+	}
+	return keys
 }

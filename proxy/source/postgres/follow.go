@@ -42,6 +42,11 @@ func followable(t *Table) error {
 // deleted: if it did not, the entry under the old key would stay. The primary
 // key is needed too, since it keeps the changes of a row in order.
 func identified(t *Table, key []string) error {
+	for _, name := range append(slices.Clone(key), t.Primary()...) {
+		if t.Column(name).Generated {
+			return unfit("column %q of table %s is computed, and the log does not carry it: map columns that are stored as they are written", name, t.Name)
+		}
+	}
 	var mends []string
 	for _, l := range t.Leaves {
 		missing := func(name string) bool { return !slices.Contains(l.Identity, name) }

@@ -66,13 +66,30 @@ func parseHead(values [][]byte) (h Head, err error) {
 	return h, nil
 }
 
-// Head asks the server who it is, in a transaction of its own.
+// Head asks the server who it is, in a transaction of its own. A standby is
+// proxy.ErrNotPrimary, or a Head without an identity.
 func (c *Conn) Head(ctx context.Context) (h Head, err error) {
-	err = c.Query(ctx, func(values [][]byte) (err error) {
-		h, err = parseHead(values)
-		return err
-	}, "SELECT "+headList())
+	_, err = c.snapshot(ctx, true, headCommand(&h))
 	return h, err
+}
+
+func headCommand(h *Head) *command {
+	return &command{sql: "SELECT " + headList(), row: rows(func(v [][]byte) (err error) {
+		*h, err = parseHead(v)
+		return err
+	})}
+}
+
+// judge refuses the answer of a server that is not the primary, or whose texts
+// may not be the right ones.
+func (h Head) judge() error {
+	switch {
+	case !h.Identity.Known():
+		return errStandby
+	case !h.settled:
+		return errUnsettled
+	}
+	return nil
 }
 
 // ParseLSN reads a place in the log as PostgreSQL writes it: two numbers in

@@ -133,25 +133,6 @@ func (l *load) fromPrimary(ctx context.Context, c *Conn) error {
 	return nil
 }
 
-// judge refuses the answer of a server that is not the primary, or whose texts
-// may not be the right ones.
-func (h Head) judge() error {
-	switch {
-	case !h.Identity.Known():
-		return errStandby
-	case !h.settled:
-		return errUnsettled
-	}
-	return nil
-}
-
-func headCommand(h *Head) *command {
-	return &command{sql: "SELECT " + headList(), row: rows(func(v [][]byte) (err error) {
-		*h, err = parseHead(v)
-		return err
-	})}
-}
-
 // single asks for one row and the head in one statement.
 func (l *load) single(g *group, h *Head) *command {
 	return &command{sql: g.reading.one, args: g.args, row: func(fields []pgconn.FieldDescription, v [][]byte) (err error) {
