@@ -93,21 +93,21 @@ func TestTooSmallIsRefused(t *testing.T) {
 // Whatever is put, put again, refused, evicted and dropped, Len is the number
 // of values that are there.
 func TestLen(t *testing.T) {
-	s, err := New[blob](4<<20, func(*blob) {})
+	s, err := New[blob](MinBytes, func(*blob) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	random := rand.New(rand.NewPCG(1, 2))
-	const keys = 20_000
-	for i := range 100_000 {
+	const keys = 2000
+	for i := range 20_000 {
 		key := random.Uint64N(keys)
 		if random.IntN(5) == 0 {
 			s.Drop(key)
 		} else {
 			put(s, key, random.IntN(1000))
 		}
-		if i%5000 != 0 {
+		if i%1000 != 0 {
 			continue
 		}
 		s.Settle()
