@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -21,7 +20,7 @@ func (s *Session) ping(args [][]byte) {
 func (s *Session) echo(args [][]byte) { s.w.Bulk(args[1]) }
 
 func (s *Session) selectDB(args [][]byte) {
-	n, err := strconv.Atoi(string(args[1]))
+	n, err := integer(args[1])
 	switch {
 	case err != nil:
 		s.refuse(errNoInteger)

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -99,7 +98,7 @@ func (s *Session) greeting(args [][]byte) (greeting, error) {
 	if len(args) == 0 {
 		return g, nil
 	}
-	version, err := strconv.Atoi(string(args[0]))
+	version, err := integer(args[0])
 	switch {
 	case err != nil:
 		return g, errVersion

@@ -67,7 +67,7 @@ func samples(words [][]byte) error {
 	if len(words) != 2 || !strings.EqualFold(string(words[0]), "samples") {
 		return errSyntax
 	}
-	if n, err := strconv.ParseInt(string(words[1]), 10, 64); err != nil {
+	if n, err := integer(words[1]); err != nil {
 		return errNoInteger
 	} else if n < 0 {
 		return errSyntax

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"strconv"
-
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
@@ -80,8 +78,8 @@ func (s *Session) answerGetRange(c *call) bool {
 }
 
 func ends(words [][]byte) (start, end int64, err error) {
-	if start, err = strconv.ParseInt(string(words[0]), 10, 64); err == nil {
-		end, err = strconv.ParseInt(string(words[1]), 10, 64)
+	if start, err = integer(words[0]); err == nil {
+		end, err = integer(words[1])
 	}
 	if err != nil {
 		return 0, 0, errNoInteger

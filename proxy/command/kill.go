@@ -1,7 +1,6 @@
 package command
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -98,7 +97,7 @@ func address(want string, local bool) func(*Session) bool {
 }
 
 func clientNumber(word []byte) (int64, error) {
-	id, err := strconv.ParseInt(string(word), 10, 64)
+	id, err := integer(word)
 	if err != nil || id < 1 {
 		return 0, errClientNumber
 	}

@@ -40,7 +40,7 @@ func scanOptions(options [][]byte, keys bool) (f filter, err error) {
 		case word == "type" && keys:
 			f.kind = strings.ToLower(string(value))
 		case word == "count":
-			n, err := strconv.ParseInt(string(value), 10, 64)
+			n, err := integer(value)
 			if err != nil {
 				return f, errNoInteger
 			}
