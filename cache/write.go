@@ -11,8 +11,9 @@ import (
 // Apply implements proxy.Source: the writes go to the source, and before
 // their answers go out the entries of their keys are void: also where a
 // condition did not hold, as the answer then tells of a row that an entry may be
-// older than. Conditions are the source's alone. The written values are not kept: a trigger may have changed the row, and of two writes whose
-// answers cross nobody here knows the later one.
+// older than. Conditions are the source's alone. The written values are not
+// kept: a trigger may have changed the row, and of two writes whose answers cross
+// nobody here knows the later one.
 //
 // The token of a write is a source time read after the commit's reply. The
 // commit time would not do: the transaction may be visible only later.
