@@ -344,6 +344,30 @@ func TestTopicThatHangs(t *testing.T) {
 	})
 }
 
+// A topic that does not even say how many partitions it has is a problem that
+// is told, and not waited for in silence.
+func TestTopicThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(newMemoryLog(), awayTopic{newMemoryTopic(1)}, slog.New(slog.DiscardHandler), Options{Slot: "s"})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		time.Sleep(15 * time.Second)
+		if got := r.Problem(); got != context.DeadlineExceeded.Error() {
+			t.Errorf("the problem is %q", got)
+		}
+		cancel()
+		<-done
+	})
+}
+
+type awayTopic struct{ *memoryTopic }
+
+func (awayTopic) Partitions(ctx context.Context) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
 type hangingTopic struct {
 	*memoryTopic
 	until time.Time

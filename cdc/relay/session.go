@@ -75,7 +75,7 @@ func (r *Relay) begin(ctx context.Context) (*session, *Batch, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := r.topic.Partitions(ctx)
+	n, err := r.count(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,11 +137,19 @@ func (s *session) follow(r *event.Record) partition {
 	return p
 }
 
+// count asks for the number of partitions. A topic that does not answer ends
+// the session, so that it is told what the relay waits for.
+func (r *Relay) count(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.AppendTimeout)
+	defer cancel()
+	return r.topic.Partitions(ctx)
+}
+
 func (s *session) recount(ctx context.Context) error {
 	if time.Since(s.counted) < recount {
 		return nil
 	}
-	n, err := s.topic.Partitions(ctx)
+	n, err := s.count(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type Client struct {
 }
 
 // patience is how long any reply may take.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Dial connects to a node.
 func Dial(address string) (*Client, error) {

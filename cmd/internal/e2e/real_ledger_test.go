@@ -155,9 +155,7 @@ func (f *traffic) write(ctx context.Context, pause time.Duration) {
 		}
 		key := rng.IntN(len(f.keys))
 		v := f.begin(key)
-		if conn == nil || f.update(ctx, conn, key, v) != nil {
-			// From here on the outcome is looked up; not ended by ctx, or the
-			// last write would stay unknown.
+		if conn == nil || f.update(conn, key, v) != nil {
 			conn = f.reconnect(conn)
 			if f.settle(conn, key, v) != nil {
 				return
@@ -167,15 +165,18 @@ func (f *traffic) write(ctx context.Context, pause time.Duration) {
 	}
 }
 
-func (f *traffic) update(ctx context.Context, conn *pgx.Conn, key, v int) error {
-	_, err := conn.Exec(ctx, "UPDATE versions SET v = $1 WHERE id = $2", v, key)
+// update is not ended by stop: the server might go on with it, and commit after
+// its outcome was looked up.
+func (f *traffic) update(conn *pgx.Conn, key, v int) error {
+	_, err := conn.Exec(context.Background(), "UPDATE versions SET v = $1 WHERE id = $2", v, key)
 	if err == nil {
 		f.commit(key)
 	}
 	return err
 }
 
-// reconnect comes back with a connection, however long that takes.
+// reconnect comes back with a connection to the primary, however long that
+// takes. A standby will not do: it may not have replayed yet what it has.
 func (f *traffic) reconnect(old *pgx.Conn) *pgx.Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -183,7 +184,7 @@ func (f *traffic) reconnect(old *pgx.Conn) *pgx.Conn {
 		old.Close(ctx)
 	}
 	for {
-		conn, err := pgx.Connect(ctx, f.postgres.Load().URL("", ""))
+		conn, err := pgx.Connect(ctx, f.postgres.Load().URL("", "")+"&target_session_attrs=primary")
 		if err == nil {
 			return conn
 		}
