@@ -34,8 +34,12 @@ func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error 
 	f.StringVar(&o.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
 	f.IntVar(&o.Nodes, "nodes", 2, "how many nodes, 1 to 8")
 	faults := f.String("faults", "all", "all, none, or names with commas between them")
+	mutant := mutantFlag(f)
 	if err := parse(f, args, 0); err != nil {
 		return err
+	}
+	if *mutant != "" {
+		o.Part = append(o.Part, "--mutant", *mutant)
 	}
 	switch {
 	case !*own:
@@ -84,7 +88,11 @@ func conformPart(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	f.StringVar(&p.Fills, "fills", "", "file of a node's fills")
 	f.StringVar(&p.Node, "node", "", "its name")
 	f.Uint64Var(&p.Life, "life", 0, "how often it was started")
+	mutant := mutantFlag(f)
 	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	if err := mutate(*mutant); err != nil {
 		return err
 	}
 	return embedded.Run(ctx, p, os.Stdin, stdout, logger(slog.LevelInfo, stderr))

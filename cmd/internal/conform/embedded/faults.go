@@ -61,7 +61,9 @@ func (d *Deployment) ofNode(i int, n *process) []fault.Fault {
 			n.freeze("freeze for 3Δ", 3*delta),
 			d.hole("black hole to the broker", n.name),
 			long("slow source", n.name, time.Second, 2*time.Second, n.order("slow", int64(300*time.Millisecond)), n.order("slow", 0)),
+			long("late answers of the source", n.name, time.Second, 2*time.Second, n.order("late", int64(300*time.Millisecond)), n.order("late", 0)),
 			d.forgotten(n),
+			d.farAway(n),
 		}
 	}
 	stepped := func(name string, by time.Duration) fault.Fault {
@@ -127,6 +129,39 @@ func (d *Deployment) forgotten(n *process) fault.Fault {
 	return f
 }
 
+// farAway cuts the log under a node that is frozen, and whose broker is far
+// away when it looks for its place again.
+func (d *Deployment) farAway(n *process) fault.Fault {
+	f := d.forgotten(n)
+	f.Name += " far from its broker"
+	f.Least, f.Most = 4*time.Second, 4*time.Second
+	cut, woken, pass := f.Begin, f.End, d.passing(n.name)
+	f.Begin = func(ctx context.Context) error {
+		if err := cut(ctx); err != nil {
+			return err
+		}
+		w, err := d.front.way(n.name)
+		if err != nil {
+			return err
+		}
+		w.Delay(delta / 4)
+		pause(ctx, delta/2)
+		return woken(ctx)
+	}
+	f.End = pass
+	return f
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
 // voids makes all that is cached void, each 100 ms.
 func (d *Deployment) voids(n *process) fault.Fault {
 	var stop context.CancelFunc
@@ -180,6 +215,7 @@ func (d *Deployment) ofStream() []fault.Fault {
 		long("stream doubled", d.relay.name, time.Second, 2*time.Second, d.relay.order("twice", 1), d.relay.order("twice", 0)),
 		once("stream replayed", d.relay, time.Second, d.relay.order("replay", 0)),
 		long("checkpoints lost in one partition", d.relay.name, 2*time.Second, 3*time.Second, d.relay.order("lose", 2), d.relay.order("lose", 0)),
+		long("changes lost", d.relay.name, time.Second, 2*time.Second, d.relay.order("holes", 1), d.relay.order("holes", 0)),
 		long("checkpoints from the future", d.relay.name, time.Second, 2*time.Second, d.relay.order("ahead", int64(delta)), d.relay.order("ahead", 0)),
 		once("partition added", d.broker, 2*time.Second, func(ctx context.Context) error {
 			count++

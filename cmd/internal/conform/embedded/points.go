@@ -22,7 +22,8 @@ func (c *badClock) local() time.Duration { return clock.Boottime() + time.Durati
 type badSource struct {
 	proxy.Source
 	fills   *fills
-	slow    atomic.Int64 // nanoseconds before each answer
+	slow    atomic.Int64 // nanoseconds before it is asked
+	late    atomic.Int64 // nanoseconds after it has answered
 	refuses atomic.Bool
 }
 
@@ -42,6 +43,7 @@ func (s *badSource) Load(ctx context.Context, reqs []proxy.Request, results []pr
 		}
 	} else {
 		s.Source.Load(ctx, reqs, results)
+		wait(ctx, &s.late)
 	}
 	s.fills.note(reqs, results, sent)
 }
@@ -55,6 +57,7 @@ func (s *badSource) Apply(ctx context.Context, writes []proxy.Write, results []p
 		return
 	}
 	s.Source.Apply(ctx, writes, results)
+	wait(ctx, &s.late)
 }
 
 func (s *badSource) probing(probe node.Probe) node.Probe {
@@ -70,16 +73,24 @@ func (s *badSource) hinder(ctx context.Context) error {
 	if s.refuses.Load() {
 		return errRefused
 	}
-	d := time.Duration(s.slow.Load())
+	if !wait(ctx, &s.slow) {
+		return fmt.Errorf("%w: %w", proxy.ErrUnavailable, ctx.Err())
+	}
+	return nil
+}
+
+// wait reports false when ctx ends first.
+func wait(ctx context.Context, nanoseconds *atomic.Int64) bool {
+	d := time.Duration(nanoseconds.Load())
 	if d == 0 {
-		return nil
+		return true
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return nil
+		return true
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", proxy.ErrUnavailable, ctx.Err())
+		return false
 	}
 }

@@ -22,6 +22,7 @@ type badTopic struct {
 	delay time.Duration
 	twice bool
 	lost  int           // partition that gets no checkpoints, and 1; 0: none
+	holes bool          // one in ten changes is lost
 	ahead time.Duration // what is added to the time of checkpoints
 	last  map[int][][]byte
 }
@@ -44,6 +45,7 @@ func (b *badTopic) orders() map[string]order {
 		"delay":  set(func(n int64) { b.delay = time.Duration(n) }),
 		"twice":  set(func(n int64) { b.twice = n != 0 }),
 		"lose":   set(func(n int64) { b.lost = int(n) }),
+		"holes":  set(func(n int64) { b.holes = n != 0 }),
 		"ahead":  set(func(n int64) { b.ahead = time.Duration(n) }),
 		"replay": func(ctx context.Context, _ int64) error { return b.replay(ctx) },
 	}
@@ -79,14 +81,18 @@ func (b *badTopic) Append(ctx context.Context, partition int, values [][]byte) e
 
 // spoilLocked returns what is appended of values.
 func (b *badTopic) spoilLocked(partition int, values [][]byte) [][]byte {
-	if b.lost != partition+1 && b.ahead == 0 {
+	if b.lost != partition+1 && b.ahead == 0 && !b.holes {
 		return values
 	}
 	var out [][]byte
 	for _, v := range values {
 		r, err := event.Decode(v)
 		switch {
-		case err != nil || r.Checkpoint == nil:
+		case err != nil:
+		case r.Checkpoint == nil:
+			if b.holes && r.Position.Commit%10 == 0 {
+				continue
+			}
 		case b.lost == partition+1:
 			continue
 		default:

@@ -14,6 +14,9 @@ func newKeys(n int) keys { return keys{n: n} }
 // asked, or more.
 const hotHead = 32
 
+// contestedRows is how many rows behind the hot head are contested.
+const contestedRows = 4
+
 func (k keys) hot(id int) bool { return id < hotHead }
 
 // draw is one goroutine's luck.
@@ -51,8 +54,17 @@ func (d *draw) id() int {
 // cold is of a row that is not of the hot head. Reads that ask for the source
 // itself, or for more than the stream has brought yet, fill what they read:
 // if they read hot rows, these would never be old enough for their hits to say
-// anything of the stream.
-func (d *draw) cold() int { return hotHead + d.IntN(d.n-hotHead) }
+// anything of the stream. Half of them meet at the few contested rows.
+func (d *draw) cold() int {
+	if d.IntN(2) == 0 {
+		return d.contested()
+	}
+	return hotHead + d.IntN(d.n-hotHead)
+}
+
+// contested is of a row that is written all the time, in the database and
+// through nodes, and read in every way: where races are.
+func (d *draw) contested() int { return hotHead + d.IntN(contestedRows) }
 
 // row is of a row that may be there. Writes are spread wider than reads: a row
 // that changes all the time is never old enough for its reads to say anything
@@ -63,6 +75,8 @@ func (d *draw) row() int {
 		return d.n + d.IntN(d.n/10+1)
 	case n == 3:
 		return int(d.zipf.Uint64())
+	case n < 7:
+		return d.contested()
 	}
 	return d.IntN(d.n)
 }

@@ -74,11 +74,11 @@ func (s *sessionOf) close() {
 
 func (s *sessionOf) step(ctx context.Context) error {
 	switch n := s.d.IntN(40); {
-	case n == 0:
+	case n < 3:
 		return s.put(ctx)
-	case n == 1:
+	case n == 3:
 		return s.remove()
-	case n == 2 && s.d.IntN(50) == 0:
+	case n == 4 && s.d.IntN(50) == 0:
 		s.close()
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *Load) writable() *UseCase {
 // put writes one value through the node. What it means for the session's own
 // order is looked up at once.
 func (s *sessionOf) put(ctx context.Context) error {
-	u, id := s.l.writable(), s.d.row()
+	u, id := s.l.writable(), s.d.cold()
 	if u == nil {
 		return nil
 	}
