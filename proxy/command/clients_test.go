@@ -100,6 +100,27 @@ func TestClientKill(t *testing.T) {
 	}
 }
 
+// One connection is described while it is busy.
+func TestClientListBesideBusyClients(t *testing.T) {
+	s, _ := party(t, 2)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 200 {
+			do(s[1], fmt.Sprintf("CLIENT SETNAME name%d\nPING\nHELLO %d\nMULTI\nEXEC\nCLIENT SETINFO LIB-VER %d\nECHO a\n", i, 2+i%2, i))
+		}
+		s[1].End()
+	}()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		do(s[0], "CLIENT LIST\nCLIENT KILL USER nobody\nINFO clients\n")
+	}
+}
+
 func TestClientReply(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"CLIENT REPLY SKIP\nPING\nECHO a\n", "$1\r\na\r\n"},
