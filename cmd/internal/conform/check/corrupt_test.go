@@ -209,14 +209,14 @@ var corruptions = []corruption{
 	}},
 	{C9, "more fills than their cause accounts for", func(t *tier) bool {
 		for _, c := range t.counts {
-			c.Fills["strong"], c.Final = c.Fills["strong"]+10_000, false
+			c.Fills["strong"], c.Final, c.Hits = c.Fills["strong"]+300, false, 0
 			return true
 		}
 		return false
 	}},
 	{C9, "a fill without a reason", func(t *tier) bool {
 		for _, c := range t.counts {
-			c.Fills["whim"], c.Final = 1, false
+			c.Fills["whim"], c.Final, c.Hits = 1, false, 0
 			return true
 		}
 		return false

@@ -68,7 +68,7 @@ func (j *judge) isLifted(r *history.Read) bool {
 func (j *judge) answerOf(u *useCase, r *history.Read) (a *answer, ok bool) {
 	a = &answer{Read: r, useCase: u}
 	var first bool
-	if a.line, first = j.part.timeline(u, r.Key); first {
+	if a.line, first = j.part.timeline(r.Key); first {
 		j.causes[u.id].keys++
 	}
 	switch {

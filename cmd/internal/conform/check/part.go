@@ -6,19 +6,20 @@ import (
 
 // part is what is known of the keys of one part of the history.
 type part struct {
+	bare     *timeline
 	lines    map[string]*timeline
 	sessions *sessions
 	fills    map[door][]span
 }
 
 // timeline returns the versions of a key, and whether it is the first time that
-// it is asked for one that nobody wrote: that has those of every such key.
-func (p *part) timeline(u *useCase, key string) (t *timeline, first bool) {
+// it is asked for one that nobody wrote.
+func (p *part) timeline(key string) (t *timeline, first bool) {
 	if t = p.lines[key]; t != nil {
 		return t, false
 	}
-	p.lines[key] = u.bare
-	return u.bare, true
+	p.lines[key] = p.bare
+	return p.bare, true
 }
 
 // writes gathers the writes of a part before its reads are judged.
@@ -41,7 +42,7 @@ func (w *writes) add(r *history.Write) {
 
 // part puts the writes of each key in order.
 func (w *writes) part(world *world) (*part, error) {
-	p := &part{lines: make(map[string]*timeline, len(w.byKey)), fills: map[door][]span{}}
+	p := &part{bare: world.bare, lines: make(map[string]*timeline, len(w.byKey)), fills: map[door][]span{}}
 	for key, all := range w.byKey {
 		u, err := world.caseOf(key)
 		if err != nil {

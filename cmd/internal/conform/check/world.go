@@ -17,6 +17,7 @@ type world struct {
 	cases    map[string]*useCase
 	byID     []*useCase
 	clock    *sourceClock
+	bare     *timeline // of keys that nobody wrote: always absent
 	phases   []Phase
 	counters []history.Counters
 	lags     []history.Lag
@@ -29,7 +30,6 @@ type useCase struct {
 	history.UseCase
 	id        int
 	truncates []write
-	bare      *timeline // of a key that nobody wrote
 }
 
 // records gathers the records of which there are few.
@@ -80,6 +80,7 @@ func (r *records) world() (*world, error) {
 		}
 	}
 	w.clock = newSourceClock(r.clocks, stepped)
+	w.bare = newTimeline(nil, w.clock)
 	last := r.last()
 	w.phases = phasesOf(all, w.run.At, last)
 	w.width = max(time.Second, last.Sub(w.run.At)/maxSlots)
@@ -101,9 +102,6 @@ func (w *world) useCases(truncates []history.Truncate) error {
 			return &FormatError{What: "a truncate of the use case " + t.UseCase + ", which the run does not have"}
 		}
 		c.truncates = append(c.truncates, writeOf(&history.Write{Seq: t.Seq, Begun: t.Begun, Acked: t.Acked, Outcome: t.Outcome}))
-	}
-	for _, c := range w.byID {
-		c.bare = newTimeline(c.truncates, w.clock)
 	}
 	return nil
 }
