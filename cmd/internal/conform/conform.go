@@ -67,7 +67,7 @@ func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run
 	l := load.New(d.Database(), d, d.UseCases(), file.Writer, load.Options{
 		Seed: o.Seed, Keys: 2000, Patience: 10 * time.Second,
 		Writers: 4, WritePause: 40 * time.Millisecond,
-		Readers: 4, ReadPause: 6 * time.Millisecond,
+		Readers: 4, Sessions: 2, ReadPause: 6 * time.Millisecond,
 	})
 	faults, err := o.faults(d.Faults(changing(l)))
 	if err != nil {

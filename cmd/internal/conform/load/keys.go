@@ -44,6 +44,8 @@ func (d *draw) id() int {
 		return 2*d.n + d.IntN(d.n+1) // never there
 	case 2:
 		return d.cold()
+	case 3:
+		return d.contested()
 	}
 	if d.cool {
 		return d.cold()

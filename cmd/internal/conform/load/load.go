@@ -46,6 +46,7 @@ type Options struct {
 	Writers    int           // connections that write in the database
 	WritePause time.Duration // of one of them, on average, between two transactions
 	Readers    int           // connections that read, for each node
+	Sessions   int           // connections that read and write in sessions, for each node
 	ReadPause  time.Duration // of one of them, on average, between two pipelines
 	Patience   time.Duration // how long a reply may take
 }

@@ -24,8 +24,11 @@ func (l *Load) Read(ctx context.Context) error {
 			d := l.keys.draw(l.opts.Seed, uint64(luckReaders+i*1000+j))
 			g.Go(func() error { return l.reader(ctx, node, d) })
 		}
-		d := l.keys.draw(l.opts.Seed, uint64(luckSessions+i))
-		g.Go(func() error { return l.sessionClient(ctx, i, node, d) })
+		for j := range l.opts.Sessions {
+			number := i*l.opts.Sessions + j
+			d := l.keys.draw(l.opts.Seed, uint64(luckSessions+number))
+			g.Go(func() error { return l.sessionClient(ctx, number, node, d) })
+		}
 	}
 	for i := range l.useCases {
 		d := l.keys.draw(l.opts.Seed, uint64(luckProbes+i))

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
@@ -44,6 +45,7 @@ type sessionOf struct {
 
 	c       *client.Client // nil: none
 	session uint64         // 0: the node has none to offer
+	last    []command      // what was read
 }
 
 // open begins another session.
@@ -82,22 +84,33 @@ func (s *sessionOf) step(ctx context.Context) error {
 		s.close()
 		return nil
 	}
-	commands := s.l.draw(s.d)
+	if s.d.IntN(2) == 0 { // else again what was read last: that must not go back
+		s.last = s.l.draw(s.d)
+	}
+	commands := slices.Clone(s.last)
 	for i := range commands {
-		for j := range commands[i].reads {
-			if r := &commands[i].reads[j]; s.session != 0 {
-				r.Session = s.session
-				if r.Mode == history.Plain || r.Mode == history.Many {
-					r.Mode = history.Session
-				}
-			}
-		}
+		commands[i].reads = slices.Clone(commands[i].reads)
+		s.mark(commands[i].reads)
 	}
 	whole, err := s.l.pipeline(s.c, s.log, s.node, commands)
 	if !whole {
 		s.close()
 	}
 	return err
+}
+
+// mark makes reads be of the session.
+func (s *sessionOf) mark(reads []read) {
+	if s.session == 0 {
+		return
+	}
+	for i := range reads {
+		r := &reads[i]
+		r.Session = s.session
+		if r.Mode == history.Plain || r.Mode == history.Many {
+			r.Mode = history.Session
+		}
+	}
 }
 
 // writable is the use case that is written through.
@@ -138,8 +151,8 @@ func (s *sessionOf) put(ctx context.Context) error {
 // remove deletes a row through the node.
 func (s *sessionOf) remove() error {
 	u, id := s.l.writable(), s.d.row()
-	id -= id % len(s.l.tier.Nodes())
-	id += s.number
+	clients := len(s.l.tier.Nodes()) * s.l.opts.Sessions
+	id += s.number - id%clients
 	if u == nil {
 		return nil
 	}
