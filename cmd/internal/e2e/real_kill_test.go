@@ -23,20 +23,21 @@ type killable interface {
 
 // Any part killed in the middle of writes and reads: no read breaks the bound,
 // and in the end every key shows its last version. Where the log and the
-// broker keep what they had, nothing cached is dropped; another start of the
-// database is another stream, and drops everything once.
+// broker keep what they had, nothing cached is dropped. Another start of the
+// database is another stream and drops everything, once: the primary is another
+// one, and so is the stream in each partition.
 func TestRealKill(t *testing.T) {
 	stacktest.Need(t)
 	const keys = 200
 	for _, c := range []struct {
 		name  string
 		parts func(*tier) []killable
-		gaps  float64 // each kill causes, as the node that stays counts them
+		gaps  float64 // that each kill causes, as a node that stays counts them
 	}{
 		{"relay", func(tr *tier) []killable { return []killable{tr.relay} }, 0},
 		{"broker", func(tr *tier) []killable { return []killable{tr.kafka} }, 0},
 		{"relay and broker", func(tr *tier) []killable { return []killable{tr.relay, tr.kafka} }, 0},
-		{"database", func(tr *tier) []killable { return []killable{tr.postgres} }, 1},
+		{"database", func(tr *tier) []killable { return []killable{tr.postgres} }, 1 + partitions},
 		{"node", func(tr *tier) []killable { return []killable{tr.node} }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -47,6 +47,9 @@ func eachVersion(t *testing.T, f func(t *testing.T, v stack.Version)) {
 	}
 }
 
+// partitions of a tier's topic.
+const partitions = 4
+
 // tier is a node and a relay as processes, over a real database and broker.
 type tier struct {
 	t             *testing.T
@@ -95,9 +98,9 @@ source:
 stream: {kafka: {brokers: ["%s"], topic: changes}}
 relay:
   admin: "%s"
-  partitions: 4
+  partitions: %d
 use_cases:
-%s`, tr.listen, tr.admin, tr.kafka.Address(), tr.shipping, useCases))
+%s`, tr.listen, tr.admin, tr.kafka.Address(), tr.shipping, partitions, useCases))
 	tr.connect(url)
 }
 
