@@ -170,6 +170,27 @@ func TestHistoriesThatAreNone(t *testing.T) {
 	}
 }
 
+// What is counted by time is all that is counted.
+func TestSlotsAddUp(t *testing.T) {
+	sim := newTier(3).run()
+	for i := range sim.reads {
+		if i%7 == 0 {
+			sim.reads[i].Value = 1 << 40
+		}
+	}
+	v := sim.judgeAll(t)
+	var sum Slot
+	for i := range v.Slots {
+		sum.add(&v.Slots[i])
+	}
+	if sum.Reads != v.Reads.All || sum.Hits != v.Reads.Hits || sum.Violated[C0] != v.Checks[C0].Violated || sum.Violated[C0] == 0 {
+		t.Errorf("%+v, of %+v", sum, v.Reads)
+	}
+	if n := len(v.Violations); n != maxSamples {
+		t.Errorf("%d violations are kept", n)
+	}
+}
+
 func TestQuantiles(t *testing.T) {
 	var h Histogram
 	for i := range 1000 {

@@ -62,6 +62,7 @@ func newTally(w *world) *tally {
 // fail notes a violation.
 func (t *tally) fail(id ID, v Violation) {
 	t.counts[id].Violated++
+	t.slot(v.At).Violated[id]++
 	v.Check = id.String()
 	v.Phase = t.w.phases[phaseAt(t.w.phases, v.At)].Name
 	t.samples[id] = append(t.samples[id], v)
@@ -142,6 +143,9 @@ func (s *Slot) add(o *Slot) {
 	s.Proved += o.Proved
 	s.Hits += o.Hits
 	s.Hot.add(o.Hot)
+	for id, n := range o.Violated {
+		s.Violated[id] += n
+	}
 }
 
 func (r *Reads) add(o *Reads) {

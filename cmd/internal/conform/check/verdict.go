@@ -151,4 +151,6 @@ type Slot struct {
 	Proved   uint64 `json:"proved"`
 	Hits     uint64 `json:"hits"`
 	Hot      Share  `json:"hot"`
+	// Violated are the violations of each check, C0 first.
+	Violated [checks]uint64 `json:"violated,omitzero"`
 }

@@ -149,7 +149,7 @@ func hits(v *check.Verdict) template.HTML {
 	return o.done()
 }
 
-// timeline has a row for each check, with its violations.
+// timeline has a row for each check, with a mark where it was violated.
 func timeline(v *check.Verdict) template.HTML {
 	const row = 18
 	o := newOverTime(v, top+24+row*float64(len(v.Checks)), "violations over time")
@@ -162,9 +162,11 @@ func timeline(v *check.Verdict) template.HTML {
 		y := top + row*float64(i)
 		o.text(left-8, y+13, "tick end", fmt.Sprintf("%s · %s", c.ID, count(c.Violated)))
 		o.line(left, y+row, right, y+row, "grid")
-		for _, x := range v.Violations {
-			if x.Check == c.ID {
-				o.rect(o.x(x.At)-1.5, y+2, 3, row-4, "violation", violation(v, x))
+		for at, slot := range v.Slots {
+			from := v.Run.At.Add(v.SlotWidth * time.Duration(at))
+			if n := slot.Violated[i]; n > 0 {
+				x := o.x(from)
+				o.rect(x, y+2, o.x(from.Add(v.SlotWidth))-x, row-4, "violation", fmt.Sprintf("%s of %s from %s on", count(n), c.ID, short(from.Sub(v.Run.At))))
 			}
 		}
 	}

@@ -15,13 +15,13 @@ import (
 func Print(w io.Writer, v *check.Verdict) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s  %s\n", strings.ToUpper(string(v.Result)), headline(v))
-	for _, why := range v.Missing {
-		fmt.Fprintf(&b, "  - %s\n", why)
-	}
 	for i, x := range v.Violations {
 		if i == 0 || v.Violations[i-1].Check != x.Check { // the earliest of each check
 			fmt.Fprintf(&b, "  - %s\n", violation(v, x))
 		}
+	}
+	for _, why := range v.Missing {
+		fmt.Fprintf(&b, "  - %s\n", why)
 	}
 	r := v.Reads
 	fmt.Fprintf(&b, "\n%s reads in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",
