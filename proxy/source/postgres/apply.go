@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -11,8 +13,13 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
-// maxTries bounds how often a transaction is tried that lost to others.
-const maxTries = 4
+// maxTries bounds how often a transaction is tried that lost to others. Before
+// it is tried again it waits up to backoff, doubled each time: two that lock
+// each other out would meet again at once.
+const (
+	maxTries = 7
+	backoff  = 5 * time.Millisecond
+)
 
 // beginWrite: a write waits for those before it and sees what they wrote,
 // where a repeatable read would be refused.
@@ -61,10 +68,22 @@ func (s *Source) applyOne(ctx context.Context, writes []proxy.Write, results []p
 		case class == Lost && reused && ctx.Err() == nil:
 			fresh = true
 			continue
-		case class == Conflict && try < maxTries:
+		case class == Conflict && try < maxTries && pause(ctx, rand.N(backoff<<try)):
 			continue
 		}
 		return s.refusal(class, err)
+	}
+}
+
+// pause reports false if ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -81,10 +81,10 @@ func lost(err error) Class {
 	return Other
 }
 
-// missing reports whether a table is not there.
-func missing(err error) bool {
+// missing reports whether that table is not there.
+func missing(err error, table string) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42P01"
+	return errors.As(err, &pg) && pg.Code == "42P01" && strings.Contains(pg.Message, table)
 }
 
 // UnfitError says why a table, as it is, cannot be what a use case asks for,

@@ -115,7 +115,8 @@ func keyKind(c *Column) (row.KeyKind, error) {
 		}
 		return 0, unfit("key column %q compares as %s, a collation in which several spellings are one value: map a column with a deterministic collation", c.Name, c.Collation)
 	}
-	return 0, unfit("key column %q is of type %s, whose values have several spellings, or spellings that settings change: map columns of type smallint, integer, bigint, text, varchar, uuid or bytea", c.Name, c.Declared)
+	return 0, unfit("key column %q is of type %s, whose values have several spellings, or spellings that settings change: map columns of type smallint, integer, bigint, text, varchar, uuid or bytea",
+		c.Name, strings.ReplaceAll(strings.TrimPrefix(c.Declared, "pg_catalog."), `"`, ""))
 }
 
 func quoteList(columns []string) string {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -9,18 +10,19 @@ import (
 
 // fromReplicas reads from the next replica, and from the others if that one
 // cannot answer.
-func (s *Source) fromReplicas(ctx context.Context, l *load) (err error) {
-	first := s.turn.Add(1)
+func (s *Source) fromReplicas(ctx context.Context, l *load) error {
+	first, errs := s.turn.Add(1), []error(nil)
 	for i := range uint64(len(s.replicas)) {
 		p := s.replicas[(first+i)%uint64(len(s.replicas))]
-		err = p.read(ctx, func(c *Conn) error {
+		err := p.read(ctx, func(c *Conn) error {
 			return s.patiently(ctx, c, l.mappings, func() error { return l.fromReplica(ctx, c) })
 		})
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		errs = append(errs, err)
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // fromReplica reads the rows, and how far this replica has come: T of the last
@@ -45,9 +47,9 @@ func (l *load) fromReplica(ctx context.Context, c *Conn) error {
 		}
 		return err
 	})}
-	done, err := c.snapshot(ctx, false, append([]*command{head}, l.rows(groups)...)...)
+	_, err = c.snapshot(ctx, false, append([]*command{head}, l.rows(groups)...)...)
 	switch {
-	case err != nil && done == 0 && missing(err):
+	case missing(err, "freshet_checkpoint"):
 		return unfit("this replica has no table %s, which says how far it has come: let the relay write checkpoints for replicas", CheckpointTable)
 	case err != nil:
 		return err
