@@ -4,11 +4,15 @@ import (
 	"flag"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
-var seeds = flag.Int("check.seeds", 10, "histories that are made for each test of this package")
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var seeds = flag.Int("check.seeds", 4, "histories that are made for each test of this package")
 
 // No valid history is rejected, and every check has something to judge in it.
 func TestValidHistoriesHold(t *testing.T) {

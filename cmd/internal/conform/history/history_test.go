@@ -14,8 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/freshet-cache/freshet/proxy"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // filled gives every field of a record a value of its own, or leaves it out.
 func filled(r *rand.Rand, record any) {
