@@ -33,6 +33,7 @@ func TestUsers(t *testing.T) {
 	s.withUsers(`  - {name: shop, password: "${SHOP}", rights: {read: [users], write: ["k*"]}}
   - {name: default, password: "` + hash + `", rights: {admin: ["*"]}}
 `)
+	s.config.Node.BeforeAuth.Timeout = config.Duration(time.Hour) // a busy machine is slow to say that a password is wrong
 	n, stranger := s.start()
 	refused := func(c *client, word string, args ...string) {
 		t.Helper()
