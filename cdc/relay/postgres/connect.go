@@ -12,6 +12,13 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
+// The catalog is asked ten times a second, by a statement that looks costly to
+// the planner: compiling it took seconds each time, and planning it 30 ms. With
+// the isolation that a source has, two relays that write one table of
+// checkpoints would be in each other's way.
+const sessionQuery = `SELECT set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
+	set_config('default_transaction_isolation', 'read committed', false)`
+
 // dialPrimary opens an ordinary connection.
 func (l *Log) dialPrimary(ctx context.Context, timeout time.Duration) (*database, error) {
 	config, err := postgres.Config(l.opts.URL)
@@ -27,6 +34,9 @@ func (l *Log) dialPrimary(ctx context.Context, timeout time.Duration) (*database
 	head, err := c.Head(ctx)
 	if err == nil && !head.Identity.Known() {
 		err = fmt.Errorf("%w: let the URL name the primary", proxy.ErrNotPrimary)
+	}
+	if err == nil {
+		err = c.Query(ctx, nil, sessionQuery)
 	}
 	if err != nil {
 		d.close()
@@ -184,11 +194,6 @@ func (l *Log) take(ctx context.Context, setup *database) (_ *server, err error) 
 		return nil, err
 	}
 	s.pulse, open = &beats{database: beat, log: l}, append(open, beat.close)
-	// With the isolation that a source has, two relays that write the table of
-	// checkpoints would be in each other's way.
-	if err := beat.Query(ctx, nil, "SET default_transaction_isolation = 'read committed'"); err != nil {
-		return nil, err
-	}
 	return s, l.look(ctx, s, setup)
 }
 

@@ -97,7 +97,7 @@ func decode(b []byte) (any, error) {
 		m = r.truncation()
 	case kindMessage:
 		flags, _ := r.byte(), r.u64()
-		m = &logical{transactional: flags&1 != 0, prefix: r.string(), content: r.bytes()}
+		m = &logical{transactional: flags == 1, prefix: r.string(), content: r.bytes()}
 	default:
 		r.fail(errUnknown)
 	}

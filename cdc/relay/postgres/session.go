@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,7 +108,7 @@ func newSession(l *Log, s *server) *session {
 	}
 	n.assembler = &assembler{
 		tables: l.tables, keysOnly: l.opts.KeysOnly, nonce: n.nonce, catalog: s.primary, logger: l.logger, metrics: l.metrics,
-		known: map[*table][]relationColumn{}, relations: map[uint32]*follower{},
+		began: s.fingerprint, shapes: s.shapes, known: map[*table][]relationColumn{}, relations: map[uint32]*follower{},
 		through: begins(s.confirmed), t: proxy.Never,
 	}
 	n.confirmed.Store(s.confirmed)
@@ -182,9 +183,7 @@ func (s *session) resume(ctx context.Context, state []byte) (err error) {
 	f := s.server.fingerprint
 	if bytes.Equal(state, f.state(s.log.tables)) {
 		s.assembler.announced = f
-		for t, shape := range s.server.shapes {
-			s.assembler.known[t] = shape
-		}
+		s.assembler.known = maps.Clone(s.server.shapes)
 	}
 	if f.published(state) {
 		return nil

@@ -33,6 +33,8 @@ type assembler struct {
 	logger   *slog.Logger
 	metrics  *metrics
 
+	began     fingerprint                 // of the catalog when the session began,
+	shapes    map[*table][]relationColumn // and the columns it had then
 	known     map[*table][]relationColumn // the columns that readers know of
 	relations map[uint32]*follower        // nil: not mapped
 	announced fingerprint                 // what readers know of
@@ -288,6 +290,9 @@ func (a *assembler) announce(f fingerprint) {
 		if (fresh || f.tables[i] != a.announced.tables[i]) && !hook.Mutant(hook.FingerprintUnread) {
 			a.next()
 			a.void(t)
+			if f.tables[i] == a.began.tables[i] {
+				a.known[t] = a.shapes[t]
+			}
 		}
 	}
 	a.announced = f
