@@ -31,7 +31,7 @@ func TestRealFailover(t *testing.T) {
 		if v == stack.PG17 {
 			awaitQuery(t, standby, "SELECT count(*) FROM pg_replication_slots WHERE slot_name = 'freshet' AND synced AND NOT temporary", "1")
 		}
-		f := tr.run(keys, 2, time.Second, 2*time.Millisecond)
+		f := tr.run(keys, 2, time.Second, 10*time.Millisecond)
 		f.dwell(2 * time.Second)
 		gaps := tr.metric("freshet_cdc_gaps_total")
 		f.moved(standby)
@@ -39,10 +39,8 @@ func TestRealFailover(t *testing.T) {
 		if err := standby.Promote(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, "the node has noticed", func() bool { return tr.metric("freshet_cdc_gaps_total") > gaps })
 		tr.well()
-		if tr.metric("freshet_cdc_gaps_total") == gaps {
-			t.Error("a promotion is another stream, and no gap was counted")
-		}
 		f.dwell(2 * time.Second)
 		f.stop()
 	})
@@ -59,7 +57,7 @@ func followed(t *testing.T, p *stack.Postgres, v stack.Version) []string {
 	return []string{"sync_replication_slots = on", "hot_standby_feedback = on", "primary_slot_name = 'second'"}
 }
 
-// The database throws the slot away, because the relay was held for too long:
+// The database throws the slot away, because the relay was away for too long:
 // what changed meanwhile is not in the new one, so everything is dropped.
 func TestRealLostSlot(t *testing.T) {
 	stacktest.Need(t)
@@ -67,25 +65,17 @@ func TestRealLostSlot(t *testing.T) {
 	p := stacktest.Postgres(t, stack.PG15, "max_slot_wal_keep_size = '16MB'", "max_wal_size = '32MB'", "min_wal_size = '32MB'")
 	stacktest.Exec(t, p, seed(keys)...)
 	tr := newTier(t, p, stacktest.Kafka(t, nil), versionsUseCase).start()
-	f := tr.run(keys, 2, time.Second, 2*time.Millisecond)
+	f := tr.run(keys, 2, time.Second, 10*time.Millisecond)
 	f.dwell(time.Second)
 	gaps := tr.metric("freshet_cdc_gaps_total")
-	if err := tr.relay.Pause(); err != nil {
-		t.Fatal(err)
-	}
-	// The walsender that waits for the relay holds the slot; PostgreSQL ends
-	// it when the slot has to go.
+	tr.kill(tr.relay)
 	eventually(t, "the slot is lost", func() bool {
 		stacktest.Exec(t, p, "SELECT pg_logical_emit_message(false, 'noise', repeat('x', 100000)) FROM generate_series(1, 100)", "SELECT pg_switch_wal()", "CHECKPOINT")
 		return query(t, p, "SELECT wal_status FROM pg_replication_slots WHERE slot_name = 'freshet'") == "lost"
 	})
-	if err := tr.relay.Resume(); err != nil {
-		t.Fatal(err)
-	}
+	tr.begin(tr.relay)
+	eventually(t, "the node has noticed", func() bool { return tr.metric("freshet_cdc_gaps_total") > gaps })
 	tr.well()
-	if tr.metric("freshet_cdc_gaps_total") == gaps {
-		t.Error("the slot was lost, and no gap was counted")
-	}
 	f.dwell(time.Second)
 	f.stop()
 }
@@ -98,7 +88,7 @@ func TestRealPartitionsAdded(t *testing.T) {
 	p, k := stacktest.Postgres(t, stack.PG15), stacktest.Kafka(t, nil)
 	stacktest.Exec(t, p, seed(keys)...)
 	tr := newTier(t, p, k, versionsUseCase).start()
-	f := tr.run(keys, 2, time.Second, 2*time.Millisecond)
+	f := tr.run(keys, 2, time.Second, 10*time.Millisecond)
 	f.dwell(time.Second)
 	gaps := tr.metric("freshet_cdc_gaps_total")
 	transport := &kafkago.Transport{}

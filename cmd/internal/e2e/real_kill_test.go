@@ -44,10 +44,10 @@ func TestRealKill(t *testing.T) {
 			p := stacktest.Postgres(t, stack.PG15)
 			stacktest.Exec(t, p, seed(keys)...)
 			tr := newTier(t, p, stacktest.Kafka(t, nil), versionsUseCase).start()
-			f := tr.run(keys, 2, time.Second, 2*time.Millisecond)
-			before := tr.share(time.Second)
+			f := tr.run(keys, 2, time.Second, 10*time.Millisecond)
+			before := tr.share(f)
+			gaps := tr.metric("freshet_cdc_gaps_total")
 			for i := range *kills {
-				gaps := tr.metric("freshet_cdc_gaps_total")
 				for _, p := range c.parts(tr) {
 					tr.kill(p)
 				}
@@ -56,11 +56,11 @@ func TestRealKill(t *testing.T) {
 					tr.begin(p)
 				}
 				tr.well()
-				if got := tr.metric("freshet_cdc_gaps_total") - gaps; c.name != "node" && got != c.gaps {
-					t.Errorf("the kill caused %v gaps, not %v", got, c.gaps)
-				}
 			}
-			after := tr.share(time.Second)
+			after := tr.share(f)
+			if got, want := tr.metric("freshet_cdc_gaps_total")-gaps, c.gaps*float64(*kills); c.name != "node" && got != want {
+				t.Errorf("%d kills caused %v gaps, not %v", *kills, got, want)
+			}
 			t.Logf("hits: %.1f %% of reads before, %.1f %% after", 100*before, 100*after)
 			if before < 0.8 || after < 0.8 {
 				t.Errorf("hits: %.1f %% of reads before, %.1f %% after: the cache does not work", 100*before, 100*after)

@@ -232,16 +232,21 @@ func sum(metrics, name string, labels ...string) float64 {
 	return total
 }
 
-// share is the part of reads that were hits, during d.
-func (tr *tier) share(d time.Duration) float64 {
+// share is the part of the next thousand reads that are hits, once every key
+// has been read.
+func (tr *tier) share(f *traffic) float64 {
 	tr.t.Helper()
+	c := dial(tr.t, tr.listen)
+	for key := range f.keys {
+		c.do("HGET", fmt.Sprintf("versions:%d", key), "v")
+	}
 	count := func() (hits, fills float64) {
 		text := fetch(tr.admin, "/metrics")
 		return sum(text, "freshet_cache_hits_total"), sum(text, "freshet_cache_fills_total")
 	}
 	hits, fills := count()
-	begun := time.Now()
-	eventually(tr.t, "time passes", func() bool { return time.Since(begun) >= d })
+	goal := f.reads.Load() + 1000
+	eventually(tr.t, "reads go on", func() bool { return f.reads.Load() >= goal })
 	moreHits, moreFills := count()
 	return (moreHits - hits) / max(1, moreHits-hits+moreFills-fills)
 }
