@@ -22,7 +22,9 @@
 // live on their own as-of, which the contract allows. Readiness is apart from
 // that, see ready.go.
 //
-// Read node.go first, then settings.go, seams.go, life.go, prober.go, ready.go,
-// admin.go, inspect.go and metrics.go; relay.go; and dev.go with sample.go,
-// sql.go and broker.go.
+// A server of a database that is not there yet is waited for, too.
+//
+// Read node.go first, then source.go, settings.go, seams.go, life.go,
+// prober.go, ready.go, admin.go, inspect.go and metrics.go; relay.go; and dev.go
+// with sample.go, sql.go and broker.go.
 package node

@@ -32,7 +32,9 @@
 // The superuser is postgres and needs no password on 127.0.0.1; neither does
 // any other role, unless it is a member of a role named with_password. The log
 // is set up for logical replication, and nothing is synced to disk: killing
-// the process loses nothing, cutting the machine's power would.
+// the process loses nothing, cutting the machine's power would. Clusters are
+// copies of an empty one that is made once for each version, so all have the
+// system identifier of that one.
 //
 // A test starts parts through package stacktest, which skips where real parts
 // are not asked for.
