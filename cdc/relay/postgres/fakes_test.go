@@ -155,6 +155,13 @@ func (r *reading) send(messages ...[]byte) {
 	}
 }
 
+// feed lets messages come as they are asked for, before what is sent.
+func (r *reading) feed(next func() []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next = next
+}
+
 // poll polls until there is a change or a time, or until nothing has come for
 // a while.
 func (r *reading) poll() *relay.Batch {

@@ -116,7 +116,7 @@ func parseTwin(raw []byte) (m any, err error) {
 	}
 	switch p := parsed.(type) {
 	case *pglogrepl.BeginMessage:
-		return &begin{commit: uint64(p.FinalLSN), time: proxy.Time(p.CommitTime.UnixMicro() * 1000), xid: p.Xid}, nil
+		return &begin{commit: uint64(p.FinalLSN), time: proxy.Time(p.CommitTime.UnixNano()), xid: p.Xid}, nil
 	case *pglogrepl.RelationMessage:
 		out := &relation{id: p.RelationID, schema: p.Namespace, table: p.RelationName, identity: p.ReplicaIdentity}
 		for _, c := range p.Columns {

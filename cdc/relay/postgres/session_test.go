@@ -182,8 +182,9 @@ func TestLargeTransaction(t *testing.T) {
 	bubble(t, func(r *reading) {
 		const rows = 20000
 		r.send(beginOf(105, 1), r.check(77, testFingerprint), commitOf())
+		r.want(r.poll())
 		rest := rows
-		r.next = func() []byte {
+		r.feed(func() []byte {
 			switch rest--; {
 			case rest == rows-1:
 				return beginOf(110, 10)
@@ -195,14 +196,7 @@ func TestLargeTransaction(t *testing.T) {
 				return commitOf()
 			}
 			return nil
-		}
-		// What is sent comes first in this story.
-		feed := r.next
-		r.next = nil
-		r.want(r.poll())
-		r.mu.Lock()
-		r.next = feed
-		r.mu.Unlock()
+		})
 		parts, last, seq := 0, 0, uint64(0)
 		for last == 0 {
 			b, err := r.log.Poll(r.Context(), r.log.session.through())
@@ -285,11 +279,11 @@ func TestTransactionInBoundedMemory(t *testing.T) {
 
 func TestReaderLivesWhileNothingIsTaken(t *testing.T) {
 	bubble(t, func(r *reading) {
-		r.mu.Lock()
-		r.next = func() []byte { return insertOf("1", strings.Repeat("x", 1<<20)) }
-		r.mu.Unlock()
 		began := time.Now()
-		r.sent <- beginOf(110, 10)
+		r.send(beginOf(110, 10))
+		synctest.Wait()
+		r.feed(func() []byte { return insertOf("1", strings.Repeat("x", 1<<20)) })
+		r.send(users()) // what is waited for comes first
 		time.Sleep(time.Minute)
 		r.mu.Lock()
 		defer r.mu.Unlock()
