@@ -39,7 +39,7 @@ func (r reason) String() string { return reasonNames[r] }
 // shortens: those who wait longer than their use case allows have left by then.
 const fillTimeout = 5 * time.Second
 
-// errBehind is what a read gets for which an answer that is pinned is too old.
+// errBehind is what a read gets for which a replica's answer is too old.
 var errBehind = &proxy.UnavailableError{
 	Reason: "the replica has not come as far as this read asks for",
 	Err:    errors.New("the answer of a replica is too old"),
@@ -154,9 +154,9 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 		res := &results[i]
 		switch {
 		case res.Err != nil:
-		case res.Pinned:
-			// Its as-of is its own. One from the future would make it young
-			// for longer than it is.
+		case res.Pinned && !res.Primary.Known():
+			// A replica's as-of is its own. One from the future would make it
+			// young for longer than it is.
 			res.AsOf, res.Upper = min(res.AsOf, f.asof), 0
 		default:
 			res.Err = c.stream.Found(res.Primary, f.asof)

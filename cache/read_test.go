@@ -105,6 +105,36 @@ func TestPinnedEntriesAreNotReplaced(t *testing.T) {
 	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
 }
 
+// What a primary answers is as fresh as the fill, pinned or not: only its entry
+// does not rise with the watermark.
+func TestPinnedAnswersOfThePrimary(t *testing.T) {
+	w := newWorld(t, UseCase{Bound: time.Second, NoRefresh: true})
+	w.Cache.next = unlogged{w.source}
+	w.source.set("users:1", "a")
+	res := w.read(t, "users:1", proxy.Freshness{Strong: true})
+	w.want(t, res, "a", proxy.FromFill)
+	if res.AsOf != w.clock.now() || res.Upper != w.clock.now() || !res.Pinned {
+		t.Errorf("got %+v", res)
+	}
+	w.clock.advance(time.Second + 1)
+	w.stream.reach(w.clock.now())
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "a", proxy.FromFill)
+	w.stream.err = proxy.ErrNotPrimary
+	if res := w.read(t, "users:1", proxy.Freshness{Strong: true}); !errors.Is(res.Err, proxy.ErrNotPrimary) {
+		t.Errorf("of another primary: %+v", res)
+	}
+}
+
+// unlogged is a primary that reads what no change is told of.
+type unlogged struct{ *fakeSource }
+
+func (u unlogged) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
+	u.fakeSource.Load(ctx, reqs, results)
+	for i := range results {
+		results[i].Pinned = true
+	}
+}
+
 // pinning is a source that is a replica, so far behind.
 type pinning struct {
 	*fakeSource
