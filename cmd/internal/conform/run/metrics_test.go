@@ -1,0 +1,39 @@
+package run
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+)
+
+func TestReadsWhatANodeCounts(t *testing.T) {
+	const text = `# HELP freshet_cache_hits_total Reads.
+# TYPE freshet_cache_hits_total counter
+freshet_cache_hits_total{use_case="row"} 12
+freshet_cache_hits_total{use_case="small"} 1.5e+06
+freshet_cache_fills_total{reason="cold",use_case="row"} 3
+freshet_cache_fills_total{reason="token",use_case="row"} 4
+freshet_cache_joins_total{use_case="row"} 5
+freshet_cache_installs_refused_total{use_case="row"} 6
+freshet_cache_replaced_total{use_case="row"} 7
+freshet_cache_dropped_total{use_case="row"} 8
+freshet_cache_voids_total{use_case="row"} 9
+freshet_cache_evictions_total 10
+freshet_watermark_age_seconds 0.25
+freshet_other_total{use_case="row"} 99
+nonsense
+`
+	counted, age := read(text)
+	want := []history.Counters{
+		{UseCase: "row", Fills: map[string]uint64{"cold": 3, "token": 4}, Hits: 12, Joins: 5, Refused: 6, Replaced: 7, Dropped: 8, Voids: 9, Evictions: 10},
+		{UseCase: "small", Fills: map[string]uint64{}, Hits: 1_500_000, Evictions: 10},
+	}
+	if !reflect.DeepEqual(counted, want) || age != 250*time.Millisecond {
+		t.Errorf("%+v, %v", counted, age)
+	}
+	if _, age := read("freshet_watermark_age_seconds 9.2e+09\n"); age >= 0 {
+		t.Errorf("without a watermark: %v", age)
+	}
+}
