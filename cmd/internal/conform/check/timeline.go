@@ -59,6 +59,9 @@ type absence struct {
 func newTimeline(writes []write, clock *sourceClock) *timeline {
 	t := &timeline{versions: []version{{absent: true, begun: always, acked: always, token: proxy.Never}}}
 	for _, w := range writes {
+		if clock.stepped(w.begun, w.acked) {
+			w.token = proxy.Forever // it was made of a clock that was not to be trusted, and says nothing
+		}
 		if w.visible() {
 			t.versions = append(t.versions, w.version)
 		}
