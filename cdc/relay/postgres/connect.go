@@ -181,6 +181,9 @@ func (l *Log) take(ctx context.Context, setup *database) (_ *server, err error) 
 		return nil, err
 	}
 	s.feed, open = feed, append(open, feed.close)
+	if err := l.keepOnStandbys(ctx, setup, feed); err != nil {
+		return nil, err
+	}
 	if err := feed.start(ctx, l.opts.Slot, l.opts.Publication); err != nil {
 		return nil, explain(err)
 	}
@@ -195,6 +198,18 @@ func (l *Log) take(ctx context.Context, setup *database) (_ *server, err error) 
 	}
 	s.pulse, open = &beats{database: beat, log: l}, append(open, beat.close)
 	return s, l.look(ctx, s, setup)
+}
+
+// keepOnStandbys makes a slot that was made without it one that standbys keep.
+func (l *Log) keepOnStandbys(ctx context.Context, d *database, feed *replication) error {
+	if !l.opts.Failover {
+		return nil
+	}
+	is, err := d.slot(ctx, l.opts.Slot)
+	if err != nil || is.failover {
+		return err
+	}
+	return feed.command(ctx, "ALTER_REPLICATION_SLOT "+quote(l.opts.Slot)+" (FAILOVER true)")
 }
 
 func (l *Log) another(ctx context.Context, identity proxy.Identity) (*database, error) {

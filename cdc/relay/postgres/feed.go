@@ -62,7 +62,11 @@ func (r *replication) settle(ctx context.Context) error {
 	for _, s := range settings {
 		sql.WriteString("SELECT pg_catalog.set_config(" + literal(s.Name) + ", " + literal(s.Value) + ", false);")
 	}
-	_, err := r.pg.Exec(ctx, sql.String()).ReadAll()
+	return r.command(ctx, sql.String())
+}
+
+func (r *replication) command(ctx context.Context, text string) error {
+	_, err := r.pg.Exec(ctx, text).ReadAll()
 	return err
 }
 

@@ -59,6 +59,12 @@ func (b *inbox) fail(err error) {
 	signal(b.arrived)
 }
 
+func (b *inbox) failed() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

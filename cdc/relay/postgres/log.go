@@ -78,14 +78,16 @@ func (l *Log) begin(ctx context.Context) (*relay.Batch, error) {
 	if l.refused != nil {
 		return nil, l.refused
 	}
-	l.disconnect()
-	s, err := l.dial(ctx)
-	if err != nil {
-		return nil, err
+	if l.session == nil || !l.session.fresh() { // the topic may be away for long, and the log need not be read anew each time
+		l.disconnect()
+		s, err := l.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l.session = newSession(l, s)
 	}
-	l.session = newSession(l, s)
 	b := l.session.empty()
-	b.Begin, b.End = b.Through, proxy.Position{Commit: s.end}
+	b.Begin, b.End = b.Through, proxy.Position{Commit: l.session.server.end}
 	if l.renewed { // whatever the topic ends with, it is not the same history
 		b.Begin.Commit = math.MaxUint64
 	}

@@ -83,6 +83,7 @@ type session struct {
 	returned  atomic.Int64  // of them, those that came back
 
 	assembler *assembler
+	resumed   bool      // the topic's end is known, so something may be handed out
 	xid       uint32    // of the transaction that is arriving; 0: none is
 	pending   []message // what has arrived of it and is not before the gate
 	size      int       // of them
@@ -134,6 +135,9 @@ func (s *session) close() {
 	s.server.pulse.close()
 }
 
+// fresh reports whether the session reads, and has handed nothing out.
+func (s *session) fresh() bool { return !s.resumed && s.inbox.failed() == nil }
+
 func (s *session) through() proxy.Position { return s.assembler.through }
 
 // read puts the log into the inbox. While that is full nothing is read, but
@@ -180,6 +184,7 @@ func (s *session) tell(told *uint64, last *time.Time) error {
 // may have been committed that the slot does not have and that no snapshot
 // shows yet.
 func (s *session) resume(ctx context.Context, state []byte) (err error) {
+	s.resumed = true
 	f := s.server.fingerprint
 	if bytes.Equal(state, f.state(s.log.tables)) {
 		s.assembler.announced = f

@@ -360,6 +360,38 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
+// While the topic is away a relay begins again and again. The log goes on being
+// read by one session, as long as nothing was handed out.
+func TestBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := read(t, newScript(), nil)
+		defer r.log.Close()
+		nothing := proxy.Position{}
+		begin := func() *session {
+			t.Helper()
+			if _, err := r.log.Poll(t.Context(), nothing); err != nil {
+				t.Fatal(err)
+			}
+			return r.log.session
+		}
+		first := r.log.session // the topic's end was told
+		r.restart()
+		second := begin()
+		if second == first {
+			t.Error("what was handed out is not read again")
+		}
+		if begin() != second {
+			t.Error("what was not handed out is read again")
+		}
+		close(r.sent)
+		synctest.Wait()
+		r.restart()
+		if begin() == second {
+			t.Error("a session that has ended goes on")
+		}
+	})
+}
+
 // Renew makes the next session begin behind everything, so as another stream.
 func TestRenew(t *testing.T) {
 	bubble(t, func(r *reading) {
