@@ -59,19 +59,19 @@ func (s *Source) applyOne(ctx context.Context, writes []proxy.Write, results []p
 			return s.patiently(ctx, c, mappingsOf(writes), func() error { return s.transact(ctx, c, writes, results) })
 		})
 		var unknown *unknownError
-		class := Classify(err)
+		is := classify(err)
 		switch {
 		case err == nil:
 			return nil
 		case errors.As(err, &unknown):
 			return fmt.Errorf("%w: %w", proxy.ErrUnknownOutcome, unknown.err)
-		case class == Lost && reused && ctx.Err() == nil:
+		case is == isLost && reused && ctx.Err() == nil:
 			fresh = true
 			continue
-		case class == Conflict && try < maxTries && pause(ctx, rand.N(backoff<<try)):
+		case is == isConflict && try < maxTries && pause(ctx, rand.N(backoff<<try)):
 			continue
 		}
-		return s.refusal(class, err)
+		return s.refusal(is, err)
 	}
 }
 
@@ -89,16 +89,16 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // refusal is what the caller is told of a transaction that was not carried
 // out.
-func (s *Source) refusal(class Class, err error) error {
+func (s *Source) refusal(is class, err error) error {
 	var pg *pgconn.PgError
 	var rejected *proxy.RejectedError
 	var key *proxy.BadKeyError
 	switch {
 	case errors.As(err, &rejected), errors.As(err, &key):
 		return err
-	case class == ReadOnly:
+	case is == isReadOnly:
 		return proxy.ErrReadOnly
-	case (class == Rejected) && errors.As(err, &pg):
+	case is == isRejected && errors.As(err, &pg):
 		return &proxy.RejectedError{Reason: pg.Message}
 	}
 	return unavailable(s.primaryOnly(err))
@@ -179,7 +179,7 @@ func (c *Conn) commit(ctx context.Context, commands []*command) error {
 	switch {
 	case done == len(commands):
 		return nil
-	case done < 0, errors.As(err, &pg) && Classify(err) != Lost:
+	case done < 0, errors.As(err, &pg) && classify(err) != isLost:
 		return notPrimary(err, done)
 	}
 	return &unknownError{err}

@@ -18,5 +18,5 @@ func Away(err error) bool {
 		}
 		return false
 	}
-	return Classify(err) == Lost
+	return classify(err) == isLost
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"github.com/freshet-cache/freshet/proxy/hook"
 )
 
 // maxStatements bounds the prepared statements a connection keeps: a handful
@@ -104,7 +102,6 @@ func (c *Conn) do(ctx context.Context, commands ...*command) (done int, err erro
 		b.ExecPrepared(name, cmd.args, cmd.formats, nil)
 	}
 	results := c.pg.ExecBatch(ctx, &b)
-	hook.At("postgres.sent")
 	for done < len(commands) && results.NextResult() {
 		if err := commands[done].read(results.ResultReader()); err != nil {
 			results.Close()

@@ -14,71 +14,71 @@ import (
 	"github.com/freshet-cache/freshet/proxy"
 )
 
-// Class says what an error means for the one who sent a statement.
-type Class uint8
+// class says what an error means for the one who sent a statement.
+type class uint8
 
 // The classes of errors.
 const (
-	None     Class = iota // there was no error
-	Other                 // it may pass: time was up, resources, rights
-	Rejected              // the statement's own: a constraint, a type, a trigger's refusal
-	ReadOnly              // the session may not write: a standby, or a setting
-	Conflict              // with another transaction; the same again may succeed
-	Lost                  // the connection; the server may go on with what it was sent
-	Stale                 // the catalog is not what the statement was made for
-	Pooled                // the session is not the one that was prepared
+	isNone     class = iota // there was no error
+	isOther                 // it may pass: time was up, resources, rights
+	isRejected              // the statement's own: a constraint, a type, a trigger's refusal
+	isReadOnly              // the session may not write: a standby, or a setting
+	isConflict              // with another transaction; the same again may succeed
+	isLost                  // the connection; the server may go on with what it was sent
+	isStale                 // the catalog is not what the statement was made for
+	isPooled                // the session is not the one that was prepared
 )
 
-// Classify decides what an error means. SQLSTATE codes are in appendix A of
+// classify decides what an error means. SQLSTATE codes are in appendix A of
 // PostgreSQL's manual.
-func Classify(err error) Class {
+func classify(err error) class {
 	var pg *pgconn.PgError
 	switch {
 	case err == nil:
-		return None
+		return isNone
 	case errors.Is(err, errStale):
-		return Stale
+		return isStale
 	case errors.Is(err, errUnsettled):
-		return Pooled
+		return isPooled
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return Other // even if it closed the connection
+		return isOther // even if it closed the connection
 	case !errors.As(err, &pg):
 		return lost(err)
 	}
 	if s := pg.SeverityUnlocalized; s == "FATAL" || s == "PANIC" {
-		return Lost
+		return isLost
 	}
 	switch pg.Code {
 	case "26000", "42P05": // no such statement, or one of that name
-		return Pooled
+		return isPooled
 	case "25006":
-		return ReadOnly
+		return isReadOnly
 	case "40001", "40P01": // serialization, deadlock
-		return Conflict
+		return isConflict
 	case "42P01", "42703", "42883", "42704", "3F000", "42P10": // table, column, operator, type, schema, unique index gone
-		return Stale
+		return isStale
 	case "0A000":
 		if pg.Routine == "RevalidateCachedQuery" { // "cached plan must not change result type"
-			return Stale
+			return isStale
 		}
-		return Rejected
+		return isRejected
 	}
-	switch pg.Code[:2] {
+	switch pg.Code[:min(2, len(pg.Code))] {
 	case "21", "22", "23", "27", "2F", "38", "39", "42", "44", "54", "P0":
-		return Rejected
+		return isRejected
 	}
-	return Other
+	return isOther
 }
 
 // lost tells errors of the connection from those that this package makes.
-func lost(err error) Class {
+func lost(err error) class {
 	var network *net.OpError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
-		return Lost
+		return isLost
 	}
-	return Other
+	return isOther
 }
 
 // missing reports whether that table is not there.

@@ -18,37 +18,37 @@ func TestClassify(t *testing.T) {
 	state := func(code string) error { return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code}) }
 	for _, test := range []struct {
 		err  error
-		want Class
+		want class
 	}{
-		{nil, None},
-		{state("23505"), Rejected},
-		{state("22P02"), Rejected},
-		{state("P0001"), Rejected},
-		{state("42501"), Rejected},
-		{state("428C9"), Rejected},
-		{state("42P01"), Stale},
-		{state("42703"), Stale},
-		{&pgconn.PgError{Code: "0A000", Routine: "RevalidateCachedQuery"}, Stale},
-		{state("0A000"), Rejected},
-		{state("26000"), Pooled},
-		{state("40001"), Conflict},
-		{state("40P01"), Conflict},
-		{state("25006"), ReadOnly},
-		{state("57014"), Other},
-		{state("53100"), Other},
-		{&pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, Lost},
-		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), Lost},
-		{&net.OpError{Op: "read", Err: errors.New("reset")}, Lost},
-		{pgconn.ErrConnClosed, Lost},
-		{context.DeadlineExceeded, Other},
-		{errBusy, Other},
-		{unfit("no"), Other},
-		{errStandby, Other},
-		{errStale, Stale},
-		{errUnsettled, Pooled},
-		{&unknownError{io.EOF}, Other},
+		{nil, isNone},
+		{state("23505"), isRejected},
+		{state("22P02"), isRejected},
+		{state("P0001"), isRejected},
+		{state("42501"), isRejected},
+		{state("428C9"), isRejected},
+		{state("42P01"), isStale},
+		{state("42703"), isStale},
+		{&pgconn.PgError{Code: "0A000", Routine: "RevalidateCachedQuery"}, isStale},
+		{state("0A000"), isRejected},
+		{state("26000"), isPooled},
+		{state("40001"), isConflict},
+		{state("40P01"), isConflict},
+		{state("25006"), isReadOnly},
+		{state("57014"), isOther},
+		{state("53100"), isOther},
+		{&pgconn.PgError{Code: "57P01", SeverityUnlocalized: "FATAL"}, isLost},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), isLost},
+		{&net.OpError{Op: "read", Err: errors.New("reset")}, isLost},
+		{pgconn.ErrConnClosed, isLost},
+		{context.DeadlineExceeded, isOther},
+		{errBusy, isOther},
+		{unfit("no"), isOther},
+		{errStandby, isOther},
+		{errStale, isStale},
+		{errUnsettled, isPooled},
+		{&unknownError{io.EOF}, isOther},
 	} {
-		if got := Classify(test.err); got != test.want {
+		if got := classify(test.err); got != test.want {
 			t.Errorf("%v: class %d, want %d", test.err, got, test.want)
 		}
 	}

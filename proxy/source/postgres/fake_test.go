@@ -249,7 +249,7 @@ func TestLostConnectionIsReplacedOnce(t *testing.T) {
 		t.Error(err)
 	}
 	lost.Store(10)
-	if err := run("b"); Classify(err) != Lost {
+	if err := run("b"); classify(err) != isLost {
 		t.Errorf("got %v", err)
 	}
 	if got, want := f.heardAll(), "1 a; 1 b; 2 b; 2 b; 3 b"; got != want {
@@ -264,13 +264,13 @@ func TestOutcomeOfACommit(t *testing.T) {
 		name    string
 		answer  func(sql string) reply
 		unknown bool
-		class   Class
+		class   class
 	}{
-		{"done", func(string) reply { return reply{} }, false, None},
-		{"refused", func(sql string) reply { return reply{code: map[bool]string{true: "23505"}[sql == "w"]} }, false, Rejected},
-		{"refused at the commit", func(sql string) reply { return reply{code: map[bool]string{true: "40001"}[sql == "COMMIT"]} }, false, Conflict},
-		{"lost at the commit", func(sql string) reply { return reply{hangUp: sql == "COMMIT"} }, true, Other},
-		{"lost at the write", func(sql string) reply { return reply{hangUp: sql == "w"} }, true, Other}, // the commit may have been read, too
+		{"done", func(string) reply { return reply{} }, false, isNone},
+		{"refused", func(sql string) reply { return reply{code: map[bool]string{true: "23505"}[sql == "w"]} }, false, isRejected},
+		{"refused at the commit", func(sql string) reply { return reply{code: map[bool]string{true: "40001"}[sql == "COMMIT"]} }, false, isConflict},
+		{"lost at the commit", func(sql string) reply { return reply{hangUp: sql == "COMMIT"} }, true, isOther},
+		{"lost at the write", func(sql string) reply { return reply{hangUp: sql == "w"} }, true, isOther}, // the commit may have been read, too
 	} {
 		f := newFake(t)
 		f.answer = func(_ int, sql string) reply { return test.answer(sql) }
@@ -280,7 +280,7 @@ func TestOutcomeOfACommit(t *testing.T) {
 			return nil
 		})
 		var unknown *unknownError
-		if used != nil || errors.As(err, &unknown) != test.unknown || Classify(err) != test.class {
+		if used != nil || errors.As(err, &unknown) != test.unknown || classify(err) != test.class {
 			t.Errorf("%s: got %v", test.name, err)
 		}
 	}

@@ -31,11 +31,11 @@ func TestParseHead(t *testing.T) {
 		t.Errorf("got %+v: a change of that place must not be behind it", p)
 	}
 	h, err = parseHead(texts("NULL", "NULL", "1", "1", want))
-	if err != nil || h.Position().Known() || Classify(h.judge()) != Other {
+	if err != nil || h.Position().Known() || classify(h.judge()) != isOther {
 		t.Errorf("a standby is %+v, %v", h, err)
 	}
 	h, err = parseHead(texts("0/1", "00000001", "1", "1", want+"x"))
-	if err != nil || Classify(h.judge()) != Pooled {
+	if err != nil || classify(h.judge()) != isPooled {
 		t.Errorf("with other settings: %+v, %v", h, err)
 	}
 	for _, bad := range [][][]byte{

@@ -17,10 +17,10 @@ func (s *Source) patiently(ctx context.Context, c *Conn, mappings func(yield fun
 	learned := false
 	for {
 		err := f()
-		switch class := Classify(err); {
-		case class == Pooled && !c.pooled && c.clean():
+		switch is := classify(err); {
+		case is == isPooled && !c.pooled && c.clean():
 			c.pooled = true
-		case class == Stale && !learned && c.clean():
+		case is == isStale && !learned && c.clean():
 			learned = true
 			if err := s.relearn(ctx, c, mappings); err != nil {
 				return err

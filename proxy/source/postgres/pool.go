@@ -44,7 +44,7 @@ func newPool(config *pgconn.Config, o Options, size int) *pool {
 // that had lain in the pool turns out to be lost.
 func (p *pool) read(ctx context.Context, f func(c *Conn) error) error {
 	reused, err := p.use(ctx, false, f)
-	if reused && Classify(err) == Lost && ctx.Err() == nil {
+	if reused && classify(err) == isLost && ctx.Err() == nil {
 		_, err = p.use(ctx, true, f)
 	}
 	return err
@@ -70,7 +70,7 @@ func (p *pool) use(ctx context.Context, fresh bool, f func(c *Conn) error) (reus
 		c.epoch = epoch
 	}
 	err = f(c)
-	if Classify(err) == Lost || !c.clean() {
+	if classify(err) == isLost || !c.clean() {
 		c.Close()
 		return reused, err
 	}

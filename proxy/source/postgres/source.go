@@ -85,7 +85,7 @@ func (s *Source) complete(ctx context.Context, specs []row.Spec) (*proxy.Catalog
 		if !h.Identity.Known() {
 			return errStandby
 		}
-		mappings, err = Complete(ctx, c, specs)
+		mappings, err = completeAll(ctx, c, specs)
 		return err
 	})
 	if err != nil {
@@ -104,14 +104,14 @@ func (s *Source) complete(ctx context.Context, specs []row.Spec) (*proxy.Catalog
 	return proxy.NewCatalog(mappings...)
 }
 
-// Complete makes specs into mappings by a database's catalog. The errors of
+// completeAll makes specs into mappings by a database's catalog. The errors of
 // all specs are joined.
-func Complete(ctx context.Context, c *Conn, specs []row.Spec) ([]*row.Mapping, error) {
+func completeAll(ctx context.Context, c *Conn, specs []row.Spec) ([]*row.Mapping, error) {
 	var mappings []*row.Mapping
 	var refused []error
 	for _, spec := range specs {
 		m, err := complete(ctx, c, spec)
-		if Classify(err) == Lost {
+		if classify(err) == isLost {
 			return nil, err
 		}
 		if err != nil {
