@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// conforms runs freshet conform, whose parts are this test binary, and returns
+// the exit code, what was printed, and the folder of the report.
+func conforms(t *testing.T, args ...string) (code int, stdout, out string) {
+	t.Helper()
+	t.Setenv(asFreshet, "1") // for the parts
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	out = filepath.Join(t.TempDir(), "out")
+	code, stdout, stderr := called(t, append([]string{"conform", "--embedded", "--out", out}, args...)...)
+	if stderr != "" {
+		t.Errorf("on stderr: %s", stderr)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	return code, stdout, out
+}
+
+// A short run with faults whose promise is kept. On a machine that is busy
+// with other tests it may prove too little, which is status 3.
+func TestConform(t *testing.T) {
+	code, stdout, out := conforms(t, "--seed", "1", "--duration", "8s", "--faults", "kill,stream doubled")
+	if code != 0 && code != 3 {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+	for _, want := range []string{"freshet conform --embedded --seed 1 --duration 8s --nodes 2", "C0", "C11", "kill", "stream doubled"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("not told: %q:\n%s", want, stdout)
+		}
+	}
+	for _, name := range []string{"report.html", "report.json", "history.jsonl", "node-0.log", "relay.log", "broker.log", "fills-node-1-1.jsonl"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestConformNamesItsFaults(t *testing.T) {
+	t.Setenv(asFreshet, "1")
+	code, _, stderr := called(t, "conform", "--embedded", "--out", t.TempDir(), "--faults", "lightning")
+	if code != 1 || !strings.Contains(stderr, "there is no such fault; there are:") || !strings.Contains(stderr, "kill") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
