@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-var operations = flag.Int("clients.operations", 10_000, "operations of each Go client in TestCancelledCommandsShiftNothing")
+var operations = flag.Int("clients.operations", 3000, "operations of each Go client in TestCancelledCommandsShiftNothing")
 
 const sampleUser = `{"id":1,"name":"Grace Brook","email":"grace1@shop.example","city":"Lyon","credit":37}`
 
@@ -32,7 +32,10 @@ type goClient interface {
 type goRedis struct{ *redis.Client }
 
 func newGoRedis(address string, protocol int) goClient {
-	return goRedis{redis.NewClient(&redis.Options{Addr: address, Protocol: protocol, ContextTimeoutEnabled: true, MaxRetries: -1})}
+	return goRedis{redis.NewClient(&redis.Options{
+		Addr: address, Protocol: protocol, ContextTimeoutEnabled: true, MaxRetries: -1,
+		ReadTimeout: patience, PoolTimeout: patience,
+	})}
 }
 
 func words(args []string) []any {
@@ -212,14 +215,14 @@ func TestCancelledCommandsShiftNothing(t *testing.T) {
 	})
 }
 
-// tryToGiveUp carries out one operation with little patience, and reports
-// whether it was answered.
+// tryToGiveUp carries out one operation, one in three with little patience, and
+// reports whether it was answered.
 func tryToGiveUp(t *testing.T, c goClient, op int64, keys int) (answered bool) {
-	patience := 50 * time.Millisecond
+	long := patience
 	if rand.IntN(3) == 0 {
-		patience = rand.N(4 * time.Millisecond)
+		long = rand.N(4 * time.Millisecond)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	key := func() string { return fmt.Sprintf("slow:%d", rand.IntN(keys)) }
 	payload := fmt.Sprintf("payload %d", op)
