@@ -18,7 +18,8 @@ import (
 
 var (
 	mutantSeeds = flag.Int("mutants.seeds", 1, "seeds with which each mutant must be caught by a conformance run")
-	mutantOnly  = flag.String("mutants.only", "", "the one mutant to catch; none: all")
+	mutantOnly  = flag.String("mutants.only", "", "the one mutant to catch")
+	mutantAll   = flag.Bool("mutants.all", false, "catch all of them, which takes a quarter of an hour for each seed, and not only those that show at once")
 )
 
 // caught says by which checks a run of the processes catches a mutant, within
@@ -32,7 +33,7 @@ var caught = map[string]struct {
 	"watermark-after-stamp": {"none", "30s", []string{"C2", "C3", "C4", "C5"}},
 	"join-any":              {"late answers of the source", "45s", []string{"C2", "C3", "C5", "C7"}},
 	"drop-events":           {"none", "50s", []string{"C2", "C3"}},
-	"checkpoint-now":        {"none", "20s", []string{"C2", "C3", "C5"}},
+	"checkpoint-now":        {"none", "40s", []string{"C2", "C3", "C5"}},
 	"watermark-max":         {"freeze", "30s", []string{"C2", "C3"}},
 	"gap-silent":            {"log cut under a frozen node,topic made anew", "20s", []string{"C2", "C3"}},
 	"epoch-before-position": {"log cut under a frozen node far from its broker", "45s", []string{"C2", "C3"}},
@@ -49,7 +50,7 @@ var caught = map[string]struct {
 func TestConformCatchesMutants(t *testing.T) {
 	green := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(caught)) {
-		if *mutantOnly != "" && *mutantOnly != name {
+		if !chosen(name) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +73,16 @@ func TestConformCatchesMutants(t *testing.T) {
 			}
 		})
 	}
+}
+
+func chosen(name string) bool {
+	switch {
+	case *mutantOnly != "":
+		return name == *mutantOnly
+	case *mutantAll:
+		return true
+	}
+	return name == "replies-shifted" || name == "ignore-insert"
 }
 
 // violated returns how often a run violated which checks.
