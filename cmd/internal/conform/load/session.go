@@ -158,15 +158,14 @@ func (s *sessionOf) remove() error {
 	}
 	p := s.send(id, []string{"DEL", u.key(id)}, "del")
 	p.write.Session = 0 // nobody knows yet which version it is
-	if !p.lost && p.done.Unknown {
-		return nil // no row was there
+	if p.void {
+		return nil
 	}
 	s.l.postpone(p)
 	return nil
 }
 
-// send sends a write and asks for its token. A reply of 0 is one of a delete
-// that found nothing: Unknown, for there is no version.
+// send sends a write and asks for its token.
 func (s *sessionOf) send(id int, args []string, op string) pendingWrite {
 	p := pendingWrite{id: id, op: op}
 	p.write = history.Write{Op: op, Node: s.node, Session: s.session, Begun: now()}
@@ -175,9 +174,9 @@ func (s *sessionOf) send(id int, args []string, op string) pendingWrite {
 	var refused client.Refusal
 	switch {
 	case err == nil:
-		p.done.Unknown = r.Text == "0"
+		p.void = r.Text == "0"
 	case errors.As(err, &refused) && !strings.HasPrefix(string(refused), "UNKNOWN"):
-		p.done.Unknown = true
+		p.void = true
 		return p
 	default:
 		p.lost = true
@@ -194,7 +193,7 @@ func (s *sessionOf) send(id int, args []string, op string) pendingWrite {
 	if t := timeOf(&token); t != proxy.Forever {
 		p.write.Token = t
 	}
-	if p.write.Token != 0 && !p.done.Unknown {
+	if p.write.Token != 0 && !p.void {
 		s.l.tokens.last.Store(&written{id: id, token: p.write.Token})
 	}
 	return p

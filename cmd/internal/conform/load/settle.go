@@ -16,6 +16,7 @@ type pendingWrite struct {
 	id    int // of a write through a node: the row
 	write history.Write
 	lost  bool // its reply is missing
+	void  bool // it was refused, or found nothing to delete
 	op    string
 }
 
