@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -104,12 +105,27 @@ func TestRealServersRefused(t *testing.T) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}
 	}
-	right := with(func(u *url.URL) { u.User = url.UserPassword("secretive", "right") })
-	s, _, err := postgres.Open(t.Context(), postgres.Options{URL: right}, []row.Spec{{Name: "use", Table: "t"}})
-	if err != nil {
-		t.Fatal(err)
+	// The password may be in the URL, in a .pgpass or in a service file.
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"pass":    "*:*:*:secretive:right\n",
+		"service": fmt.Sprintf("[shop]\nhost=%s\nport=%s\ndbname=postgres\nuser=secretive\npassword=right\n", base.Hostname(), base.Port()),
+	} {
+		if err := os.WriteFile(dir+"/"+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer s.Close()
+	for _, right := range []string{
+		with(func(u *url.URL) { u.User = url.UserPassword("secretive", "right") }),
+		with(func(u *url.URL) { u.User, u.RawQuery = url.User("secretive"), "passfile="+dir+"/pass" }),
+		"service=shop servicefile=" + dir + "/service",
+	} {
+		s, _, err := postgres.Open(t.Context(), postgres.Options{URL: right}, []row.Spec{{Name: "use", Table: "t"}})
+		if err != nil {
+			t.Fatalf("%s: %v", right, err)
+		}
+		s.Close()
+	}
 
 	// One more than there are: it waits for the next call, and says why.
 	o := postgres.Options{URL: p.URL("usual", "")}
