@@ -22,7 +22,8 @@ func heapInUse() int64 {
 // p99 asks for a small value many times, one after the other.
 func p99(t *testing.T, c net.Conn) time.Duration {
 	t.Helper()
-	const asks = 2000
+	const asks = 1000
+	c.SetDeadline(time.Now().Add(time.Minute)) // a hang fails the test
 	took := make([]time.Duration, asks)
 	for i := range took {
 		began := time.Now()
@@ -64,7 +65,7 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 			go conns[i].Write(hostile.in)
 		}
 		took := p99(t, other)
-		for range 5 { // until they have come as far as they will, more or less
+		for range 3 { // until they have come as far as they will, more or less
 			took = max(took, p99(t, other))
 		}
 		held := (heapInUse() - before) / int64(len(conns))
@@ -77,6 +78,9 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 		}
 		for _, c := range conns {
 			c.Close()
+		}
+		for s.metric(t, "freshet_connections", "") > 1 { // until what they held is given back
+			time.Sleep(time.Millisecond)
 		}
 	}
 }
