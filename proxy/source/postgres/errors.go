@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -74,6 +75,9 @@ func classify(err error) class {
 func lost(err error) class {
 	var network *net.OpError
 	var connect *pgconn.ConnectError
+	if untrusted(err) || refusesTLS(err) { // no waiting mends that
+		return isOther
+	}
 	if errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
 		return isLost
@@ -123,20 +127,30 @@ func reason(err error) string {
 	return ""
 }
 
+// untrusted reports whether the server's certificate was not accepted.
+func untrusted(err error) bool {
+	var verify *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	return errors.As(err, &verify) || errors.As(err, &authority)
+}
+
+// refusesTLS reports whether the server has no TLS, for which the driver has
+// no error of its own.
+func refusesTLS(err error) bool { return strings.Contains(err.Error(), "server refused TLS connection") }
+
 // mend says what lets a connection be made, or a statement be carried out,
 // that failed. It begins with a colon, or is empty.
 func mend(err error) string {
 	var pg *pgconn.PgError
-	var verify *tls.CertificateVerificationError
 	var network *net.OpError
 	switch {
 	case errors.As(err, &pg) && strings.Contains(pg.Message, "statement pooling mode"): // PgBouncer's
 		return ": use pool_mode = transaction, or session"
 	case errors.As(err, &pg):
 		return mends[pg.Code]
-	case errors.As(err, &verify):
+	case untrusted(err):
 		return ": give the authority with sslrootcert, or the name in the certificate as the host; sslmode=require does not look at it"
-	case strings.Contains(err.Error(), "refused TLS"):
+	case refusesTLS(err):
 		return ": turn ssl on in the server, or allow sslmode=prefer"
 	case errors.As(err, &network):
 		return ": start the server, or correct its host and port"

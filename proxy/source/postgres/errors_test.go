@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,8 @@ func TestClassify(t *testing.T) {
 		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), isLost},
 		{&net.OpError{Op: "read", Err: errors.New("reset")}, isLost},
 		{pgconn.ErrConnClosed, isLost},
+		{&net.OpError{Op: "remote error", Err: x509.UnknownAuthorityError{}}, isOther},
+		{&net.OpError{Op: "dial", Err: errors.New("server refused TLS connection")}, isOther},
 		{context.DeadlineExceeded, isOther},
 		{errBusy, isOther},
 		{unfit("no"), isOther},
