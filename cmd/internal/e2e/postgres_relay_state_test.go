@@ -203,48 +203,52 @@ func TestRelayStandsBy(t *testing.T) {
 	})
 }
 
-// What makes another stream, and what does not.
-func TestRelayStreams(t *testing.T) {
-	for _, test := range []struct {
-		name    string
-		change  func(t *testing.T, p *stack.Postgres)
-		streams int
-	}{
-		{"nothing", func(*testing.T, *stack.Postgres) {}, 1},
-		{"log of others", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "CREATE TABLE bulk AS SELECT repeat('x', 1000) FROM generate_series(1, 30000)", "SELECT pg_switch_wal()", "CHECKPOINT")
-		}, 1},
+// streamCases are what makes another stream, and what does not.
+func streamCases() []streamCase {
+	run := func(statements ...string) func(*testing.T, *stack.Postgres) {
+		return func(t *testing.T, p *stack.Postgres) { stacktest.Exec(t, p, statements...) }
+	}
+	const (
+		bulk = "CREATE TABLE bulk AS SELECT repeat('x', 1000) FROM generate_series(1, 100000)"
+		miss = "INSERT INTO users VALUES (100, 1)"
+		drop = "SELECT pg_drop_replication_slot('freshet')"
+	)
+	return []streamCase{
+		{"nothing", run(), 1},
+		{"log of others", run(bulk, "SELECT pg_switch_wal()", "CHECKPOINT"), 1},
 		{"the server is started again", func(t *testing.T, p *stack.Postgres) {
 			if err := p.Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, 2},
-		{"the slot is made anew", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "SELECT pg_drop_replication_slot('freshet')", "INSERT INTO users VALUES (100, 1)",
-				"SELECT pg_create_logical_replication_slot('freshet', 'pgoutput')")
-		}, 2},
-		{"the slot is dropped", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "SELECT pg_drop_replication_slot('freshet')", "INSERT INTO users VALUES (100, 1)")
-		}, 2},
-		{"the slot is moved", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "INSERT INTO users VALUES (100, 1)", "SELECT pg_replication_slot_advance('freshet', pg_current_wal_lsn())")
-		}, 2},
-		{"the publication is made anew", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "DROP PUBLICATION freshet", "INSERT INTO users VALUES (100, 1)")
-		}, 2},
+		{"the slot is made anew", run(drop, miss, "SELECT pg_create_logical_replication_slot('freshet', 'pgoutput')"), 2},
+		{"the slot is dropped", run(drop, miss), 2},
+		{"the slot is moved", run(miss, "SELECT pg_replication_slot_advance('freshet', pg_current_wal_lsn())"), 2},
+		{"the publication is made anew", run("DROP PUBLICATION freshet", miss), 2},
 		{"the slot is lost", func(t *testing.T, p *stack.Postgres) {
-			stacktest.Exec(t, p, "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()",
-				"CREATE TABLE bulk AS SELECT repeat('x', 1000) FROM generate_series(1, 100000)", "SELECT pg_switch_wal()", "CHECKPOINT")
+			stacktest.Exec(t, p, "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()", bulk, "SELECT pg_switch_wal()", "CHECKPOINT")
 			awaitQuery(t, p, "SELECT wal_status FROM pg_replication_slots", "lost")
 		}, 2},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			eachServer(t, func(t *testing.T, p *stack.Postgres) {
-				stacktest.Exec(t, p, `CREATE TABLE users (id int PRIMARY KEY, v int)`)
+	}
+}
+
+type streamCase struct {
+	name    string
+	change  func(t *testing.T, p *stack.Postgres)
+	streams int
+}
+
+func TestRelayStreams(t *testing.T) {
+	eachServer(t, func(t *testing.T, p *stack.Postgres) {
+		for _, test := range streamCases() {
+			t.Run(test.name, func(t *testing.T) {
+				stacktest.Exec(t, p, "DROP TABLE IF EXISTS users, bulk", "DROP PUBLICATION IF EXISTS freshet",
+					"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots", "CREATE TABLE users (id int PRIMARY KEY, v int)")
 				topic := newShelf(2)
 				stop := ship(t, logOptions(p), topic, usersSpec)
 				topic.settled(t, p)
 				stop()
+				awaitQuery(t, p, "SELECT count(*) FROM pg_replication_slots WHERE active", "0")
 				test.change(t, p)
 				stop = ship(t, logOptions(p), topic, usersSpec)
 				topic.settled(t, p)
@@ -255,9 +259,9 @@ func TestRelayStreams(t *testing.T) {
 					t.Errorf("%d streams, want %d", n, test.streams)
 				}
 				topic.has(t, "insert users → id=1 v=1, last")
-			}, "wal_keep_size = 0", "max_wal_size = 64MB", "min_wal_size = 32MB")
-		})
-	}
+			})
+		}
+	}, "wal_keep_size = 0", "max_wal_size = 64MB", "min_wal_size = 32MB")
 }
 
 // Whatever is done to a table, or to what its values are made of, is announced
