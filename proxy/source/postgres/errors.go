@@ -136,7 +136,9 @@ func untrusted(err error) bool {
 
 // refusesTLS reports whether the server has no TLS, for which the driver has
 // no error of its own.
-func refusesTLS(err error) bool { return strings.Contains(err.Error(), "server refused TLS connection") }
+func refusesTLS(err error) bool {
+	return strings.Contains(err.Error(), "server refused TLS connection")
+}
 
 // mend says what lets a connection be made, or a statement be carried out,
 // that failed. It begins with a colon, or is empty.
