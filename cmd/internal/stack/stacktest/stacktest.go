@@ -72,7 +72,9 @@ func Standby(t testing.TB, primary *stack.Postgres, name string, settings ...str
 // PgBouncer starts a pooler in front of a server.
 func PgBouncer(t testing.TB, server *stack.Postgres, mode string, size int) *stack.PgBouncer {
 	t.Helper()
-	b := start(t, func(ctx context.Context) (*stack.PgBouncer, error) { return stack.StartPgBouncer(ctx, server, mode, size) })
+	b := start(t, func(ctx context.Context) (*stack.PgBouncer, error) {
+		return stack.StartPgBouncer(ctx, server, mode, size)
+	})
 	show(t, "PgBouncer", b.Process)
 	return b
 }
