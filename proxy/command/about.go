@@ -21,9 +21,17 @@ func (s *Session) commandList([][]byte) {
 	}
 }
 
+// maxNames bounds the names that one request may ask about: what is said of
+// each is many times as long.
+const maxNames = 1000
+
 func (s *Session) commandInfo(args [][]byte) {
-	if len(args) == 2 {
+	switch {
+	case len(args) == 2:
 		s.commandAll(nil)
+		return
+	case len(args) > 2+maxNames:
+		s.refuse(errNames)
 		return
 	}
 	s.w.Array(len(args) - 2)
@@ -63,6 +71,10 @@ func (s *Session) commandDocs(args [][]byte) {
 	type doc struct {
 		prefix string
 		cmd    *command
+	}
+	if len(args) > 2+maxNames {
+		s.refuse(errNames)
+		return
 	}
 	var found []doc
 	if len(args) == 2 {

@@ -192,7 +192,7 @@ func (s *Session) reply(c *call) bool {
 		s.refuse(c.err)
 		return true
 	}
-	if s.proof && s.pending.kind == reads && c.n == 1 && !c.proof {
+	if s.proof && s.pending.kind == reads && c.n == 1 && !c.proof && c.progress == 0 {
 		s.attribute(s.result(c.first))
 	}
 	return c.answer(s, c)

@@ -1,5 +1,11 @@
 package command
 
+import "github.com/freshet-cache/freshet/proxy"
+
+// maxPattern bounds a pattern, all of which may have to be looked at for each
+// byte of a text. It is the longest key, with each byte behind a backslash.
+const maxPattern = 2 * proxy.MaxKeyBytes
+
 // matches reports whether text matches a pattern of Redis: * any bytes, ? one
 // byte, [a-c] and [^a-c] one of a set, \x the byte x itself.
 //

@@ -8,7 +8,8 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
-// maxFields bounds the columns of one write: no database has tables with more.
+// maxFields bounds the fields of one write, each of which is looked for among
+// the others: no database has tables with more columns.
 const maxFields = 2000
 
 // hset: HSET key field value [field value …] changes these columns of the row,
@@ -25,21 +26,22 @@ func (s *Session) hmset(args [][]byte) {
 func (s *Session) putRow(args [][]byte, name string, w proxy.Write, answer func(*Session, *call) bool) {
 	c := s.call(writes, answer)
 	key, err := s.rowKey(args[1])
-	if err == nil && len(args)%2 != 0 {
+	switch {
+	case err != nil:
+	case len(args)%2 != 0:
 		err = refusal(wrongArity(name))
+	case len(args) > 2+2*maxFields:
+		err = errFields
 	}
 	if err != nil {
 		s.drop(c, err)
 		return
 	}
 	first := len(s.pending.fields)
-	for pairs := args[2:]; err == nil && len(pairs) > 0; pairs = pairs[2:] {
-		err = s.addField(c, first, row.Field{Name: string(pairs[0]), Kind: row.Bytes, Value: pairs[1]})
+	for pairs := args[2:]; len(pairs) > 0; pairs = pairs[2:] {
+		s.addField(c, first, row.Field{Name: string(pairs[0]), Kind: row.Bytes, Value: pairs[1]})
 	}
-	if err == nil {
-		err = s.pending.omitKey(key, first)
-	}
-	if err != nil {
+	if err = s.pending.omitKey(key, first); err != nil {
 		s.drop(c, err)
 		return
 	}
@@ -52,13 +54,16 @@ func (s *Session) putRow(args [][]byte, name string, w proxy.Write, answer func(
 func (s *Session) hdel(args [][]byte) {
 	c := s.call(writes, (*Session).answerHDel)
 	key, err := s.rowKey(args[1])
-	first := len(s.pending.fields)
-	for names := args[2:]; err == nil && len(names) > 0; names = names[1:] {
-		err = s.addField(c, first, row.Field{Name: string(names[0]), Kind: row.Null})
+	if err == nil && len(args) > 2+maxFields {
+		err = errFields
 	}
 	if err != nil {
 		s.drop(c, err)
 		return
+	}
+	first := len(s.pending.fields)
+	for _, name := range args[2:] {
+		s.addField(c, first, row.Field{Name: string(name), Kind: row.Null})
 	}
 	s.write(c, proxy.Write{Key: key, Fields: slices.Clip(s.pending.fields[first:]), If: proxy.IfPresent, Old: true})
 }
@@ -75,19 +80,15 @@ func (s *Session) rowKey(text []byte) (proxy.Key, error) {
 // addField adds one field to those of a call, which begin at first. Of a field
 // that is given twice the later value holds. Its name is kept beside it, for
 // the answer.
-func (s *Session) addField(c *call, first int, f row.Field) error {
+func (s *Session) addField(c *call, first int, f row.Field) {
 	p := &s.pending
 	if i := slices.IndexFunc(p.fields[first:], func(g row.Field) bool { return g.Name == f.Name }); i >= 0 {
 		p.fields[first+i] = f
-		return nil
-	}
-	if c.wanted >= maxFields {
-		return errFields
+		return
 	}
 	p.fields = append(p.fields, f)
 	p.columns = append(p.columns, []byte(f.Name))
 	c.wanted++
-	return nil
 }
 
 // omitKey takes out the columns that the key has, as programs send that save

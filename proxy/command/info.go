@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,14 @@ func settings() [][2]string {
 // configGet: CONFIG GET pattern [pattern …]. Freshet's own settings are not
 // Redis's, and not here.
 func (s *Session) configGet(args [][]byte) {
+	if len(args) > 2+maxNames {
+		s.refuse(errNames)
+		return
+	}
+	if slices.ContainsFunc(args[2:], func(pattern []byte) bool { return len(pattern) > maxPattern }) {
+		s.refuse(errPattern)
+		return
+	}
 	var found [][2]string
 	for _, setting := range append(settings(), s.all.opts.Settings...) {
 		for _, pattern := range args[2:] {

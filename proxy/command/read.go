@@ -122,15 +122,22 @@ func (s *Session) answerHGet(c *call) bool {
 	return true
 }
 
+// answerHMGet stops where Replies is full: one column may be asked for many
+// times.
 func (s *Session) answerHMGet(c *call) bool {
 	r := s.result(c.first)
 	if r.Err != nil {
 		s.refuse(r.Err)
 		return true
 	}
-	s.w.Array(c.wanted)
-	for _, name := range s.pending.columns[c.column : c.column+c.wanted] {
-		s.column(r.Row, name)
+	if c.progress == 0 {
+		s.w.Array(c.wanted)
+	}
+	for ; c.progress < c.wanted; c.progress++ {
+		if c.progress > 0 && len(s.w.Out) >= s.all.opts.FlushBytes {
+			return false
+		}
+		s.column(r.Row, s.pending.columns[c.column+c.progress])
 	}
 	return true
 }

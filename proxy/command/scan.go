@@ -35,6 +35,8 @@ func scanOptions(options [][]byte, keys bool) (f filter, err error) {
 		}
 		value := options[1]
 		switch word := strings.ToLower(string(options[0])); {
+		case word == "match" && len(value) > maxPattern:
+			return f, errPattern
 		case word == "match":
 			f.match = value
 		case word == "type" && keys:

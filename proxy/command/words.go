@@ -20,6 +20,8 @@ const (
 	errExpiry         refusal = "ERR keys do not expire: the row lives in the database"
 	errSetRow         refusal = "ERR SET writes one column, and this use case maps the whole row"
 	errFields         refusal = "ERR too many fields: no table has so many columns"
+	errNames          refusal = "ERR too many names at once"
+	errPattern        refusal = "ERR the pattern is longer than that of any key"
 	errInMulti        refusal = "ERR transactions are not offered: the command is not carried out"
 	errNoTransactions refusal = "ERR transactions are not offered"
 	errNoCursor       refusal = "ERR invalid cursor"
