@@ -79,7 +79,7 @@ func table() []command {
 		{name: "ping", arity: -1, flags: "fast", right: known, group: conn, run: (*Session).ping, summary: "Answers PONG, or the message."},
 		{name: "echo", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).echo, summary: "Answers the message."},
 		{name: "hello", arity: -1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).hello, summary: "Chooses the protocol version."},
-		{name: "auth", arity: -2, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).auth, summary: "Names the user: there is only the default one, without a password."},
+		{name: "auth", arity: -2, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).auth, summary: "Says who one is: a user and a password, or that of the user default."},
 		{name: "select", arity: 2, flags: "fast", right: known, group: conn, run: (*Session).selectDB, summary: "Accepts database 0, the only one."},
 		{name: "quit", arity: -1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).quit, summary: "Closes the connection."},
 		{name: "reset", arity: 1, flags: "fast no_auth", right: anyone, group: conn, run: (*Session).resetConn, summary: "Makes the connection as new."},
