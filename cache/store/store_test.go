@@ -26,7 +26,7 @@ func heap() int64 {
 // The heap that a store holds stays within its bytes, whatever the sizes, and
 // also when resident values grow.
 func TestHeapStaysWithinBound(t *testing.T) {
-	const bound = 64 << 20
+	const bound = 16 << 20
 	for name, size := range map[string]func() int{
 		"tiny":  func() int { return 1 },
 		"small": func() int { return 100 },
