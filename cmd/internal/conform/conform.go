@@ -61,6 +61,9 @@ func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
 	return v, report.Write(o.Out, v)
 }
 
+// errInterrupted is the end of a run that was told to end.
+var errInterrupted = errors.New("the run was interrupted, so there is no verdict; what it wrote down so far is left")
+
 // traffic is the run itself. Before the last writes are looked up the
 // deployment has ended, so that none can be under way.
 func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run.File) error {
@@ -82,6 +85,9 @@ func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run
 		r.Head.UseCases = append(r.Head.UseCases, u.UseCase)
 	}
 	err = r.Main(ctx)
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
 	if err = errors.Join(err, d.Close()); err != nil {
 		return err
 	}

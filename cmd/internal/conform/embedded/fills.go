@@ -25,7 +25,7 @@ type fills struct {
 const handOver = 50 * time.Millisecond
 
 func openFills(path, node string, life uint64) (*fills, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) // an earlier run may have left one
 	if err != nil {
 		return nil, err
 	}
