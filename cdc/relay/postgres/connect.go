@@ -12,11 +12,13 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
-// The catalog is asked ten times a second, by a statement that looks costly to
-// the planner: compiling it took seconds each time, and planning it 30 ms. With
-// the isolation that a source has, two relays that write one table of
-// checkpoints would be in each other's way.
+// The catalog is asked ten times a second, for a few tables of perhaps many, by
+// a statement that looks costly to the planner: it was compiled for seconds
+// each time, planned for 30 ms, and read whole catalogs. With the isolation
+// that a source has, two relays that write one table of checkpoints would be in
+// each other's way.
 const sessionQuery = `SELECT set_config('jit', 'off', false), set_config('plan_cache_mode', 'force_generic_plan', false),
+	set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin', 'off', false), set_config('enable_mergejoin', 'off', false),
 	set_config('default_transaction_isolation', 'read committed', false)`
 
 // dialPrimary opens an ordinary connection.

@@ -232,6 +232,12 @@ func streamCases() []streamCase {
 	}
 }
 
+// idle waits until the server has noticed that nobody reads the slot.
+func idle(t *testing.T, p *stack.Postgres) {
+	t.Helper()
+	awaitQuery(t, p, "SELECT count(*) FROM pg_replication_slots WHERE active", "0")
+}
+
 type streamCase struct {
 	name    string
 	change  func(t *testing.T, p *stack.Postgres)
@@ -248,13 +254,14 @@ func TestRelayStreams(t *testing.T) {
 				stop := ship(t, logOptions(p), topic, usersSpec)
 				topic.settled(t, p)
 				stop()
-				awaitQuery(t, p, "SELECT count(*) FROM pg_replication_slots WHERE active", "0")
+				idle(t, p)
 				test.change(t, p)
 				stop = ship(t, logOptions(p), topic, usersSpec)
 				topic.settled(t, p)
 				stacktest.Exec(t, p, `INSERT INTO users VALUES (1, 1)`)
 				topic.settled(t, p)
 				stop()
+				idle(t, p)
 				if n := topic.streams(); n != test.streams {
 					t.Errorf("%d streams, want %d", n, test.streams)
 				}
