@@ -35,6 +35,13 @@ func p99(t *testing.T, c net.Conn) time.Duration {
 	return took[asks*99/100]
 }
 
+// calls is how many commands the server has been asked for.
+func (r *running) calls() uint64 {
+	all := uint64(0)
+	r.commands.Counts(func(_ string, n uint64) { all += n })
+	return all
+}
+
 // P36, P37: what hostile clients do to the memory, and to others.
 func TestHostileClientsDisturbNobody(t *testing.T) {
 	const value, bound = 1 << 20, 8 << 20
@@ -43,7 +50,9 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 	other := dial(t, s.addr)
 	send(t, other, "AUTH pw\r\n")
 	expect(t, other, "+OK\r\n")
-	t.Logf("alone: p99 %v", p99(t, other))
+	alone := p99(t, other)
+	t.Logf("alone: p99 %v", alone)
+	most := max(3*time.Second, 20*alone) // a machine that is busy with other tests
 
 	large := []byte("AUTH pw\r\n" + strings.Repeat(get("key:large"), 500))
 	many := []byte("AUTH pw\r\n" + strings.Repeat("GET key:small\r\n", 200_000))
@@ -73,7 +82,7 @@ func TestHostileClientsDisturbNobody(t *testing.T) {
 		if held > hostile.most {
 			t.Errorf("%s: %d KiB are held for each", hostile.name, held>>10)
 		}
-		if took > 3*time.Second { // a machine that is busy with other tests
+		if took > most {
 			t.Errorf("%s: p99 is %v", hostile.name, took)
 		}
 		for _, c := range conns {
