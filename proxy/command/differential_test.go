@@ -45,7 +45,7 @@ func ask(t testing.TB, c net.Conn, stream string, cut bool) (replies string, clo
 		got = append(got, part[:n]...)
 		before, complete := bytes.CutSuffix(got, []byte(markerReply))
 		if ne, ok := err.(net.Error); ok && ne.Timeout() {
-			t.Fatalf("redis-server does not answer %.500q", stream)
+			t.Fatalf("redis-server does not answer %.500q, which ends with %q", stream, stream[max(0, len(stream)-500):])
 		}
 		if complete || err != nil {
 			return strings.TrimPrefix(string(before), asBeforeReplies), !complete && !cut

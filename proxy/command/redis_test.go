@@ -145,7 +145,7 @@ func redis(t *testing.T) (dial func() net.Conn) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.SetDeadline(time.Now().Add(10 * time.Second)) // a hang fails the test
+		c.SetDeadline(time.Now().Add(time.Minute)) // a hang fails the test
 		return c
 	}
 }
