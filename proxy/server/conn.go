@@ -51,6 +51,8 @@ type conn struct {
 	in         []byte // the read buffer
 	start, end int    // what of it is read and not done with
 
+	idle bool // drain has found it waiting, with nothing unread
+
 	until time.Time // when a stranger's time is over; zero: it is none
 
 	giveUp  context.CancelCauseFunc // ends the step under way, and with it the connection; set before the first
@@ -120,7 +122,7 @@ func (c *conn) serve(ctx context.Context) (why end) {
 	switch {
 	case err != nil:
 		return c.classify(err)
-	case why == byCommand:
+	case why == byCommand, why == byDrain && !c.idle:
 		c.linger()
 	}
 	return why
@@ -166,6 +168,7 @@ func (c *conn) read() (more bool, err error) {
 		return true, nil
 	}
 	if c.server.draining.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.idle = true
 		return false, nil
 	}
 	return err == nil, err
@@ -233,8 +236,8 @@ func (c *conn) classify(err error) end {
 	return byClient
 }
 
-// linger lets the last reply arrive: to close a socket that holds unread bytes
-// resets it, and the reset may overtake the reply.
+// linger lets the last replies arrive: to close a socket that holds unread bytes
+// resets it, and the reset overtakes what the peer has not taken yet.
 func (c *conn) linger() {
 	const patience, most = time.Second, 1 << 20
 	half, ok := c.net.(interface{ CloseWrite() error })
@@ -242,8 +245,5 @@ func (c *conn) linger() {
 		return
 	}
 	c.net.SetReadDeadline(time.Now().Add(patience))
-	if c.server.draining.Load() {
-		return
-	}
 	io.CopyN(io.Discard, c.net, most)
 }

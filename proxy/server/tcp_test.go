@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/freshet-cache/freshet/proxy/source/row"
 )
 
 // 200,000 commands are written before the first reply is read: all are
@@ -161,6 +163,22 @@ func TestLastReplyArrives(t *testing.T) {
 			t.Fatalf("got %q (%v), want %q", got, err, want)
 		}
 	}
+}
+
+// Nor does a drain lose a reply to a client that goes on sending.
+func TestDrainLosesNoReply(t *testing.T) {
+	large := make([]byte, 1<<20)
+	src := newHeld()
+	src.rows = map[string]row.Row{"key:large": encode(large)}
+	s := start(t, src, Options{})
+	c := dial(t, s.addr)
+	c.(*net.TCPConn).SetReadBuffer(64 << 10) // most of the reply waits on the other side
+	send(t, c, get("key:held")+"PING\r\n"+get("key:large"))
+	<-src.asked
+	send(t, c, strings.Repeat("PING\r\n", 1000)) // which is not read any more
+	s.draining.Store(true)
+	close(src.letGo)
+	expectEnd(t, c, "$-1\r\n+PONG\r\n"+bulk(large))
 }
 
 func TestHostileBytes(t *testing.T) {
