@@ -77,7 +77,7 @@ func (r *replication) identify(ctx context.Context, want proxy.Identity) error {
 	if err != nil {
 		return err
 	}
-	results, err := r.pg.Exec(ctx, "SELECT (extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::pg_catalog.int8").ReadAll()
+	results, err := r.pg.Exec(ctx, "SELECT "+postgres.StartedSQL).ReadAll()
 	if err != nil {
 		return err
 	}

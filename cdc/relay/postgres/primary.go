@@ -39,8 +39,7 @@ func (d *database) text(ctx context.Context, sql string, args ...string) (text s
 
 // The start of the server is asked each time: behind an address that moves,
 // another server may answer, and a standby calls running transactions visible.
-const snapshotQuery = `SELECT pg_current_snapshot(), pg_is_in_recovery(),
-	(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::int8`
+const snapshotQuery = `SELECT pg_current_snapshot(), pg_is_in_recovery(), ` + postgres.StartedSQL
 
 func (d *database) snapshot(ctx context.Context) (s snapshot, err error) {
 	err = d.one(ctx, func(v [][]byte) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +77,51 @@ func TestRealRestartOfTheDatabase(t *testing.T) {
 		}
 		before = after
 	}
+}
+
+// A backend that is killed takes the server's other processes along, and what
+// they had committed and not yet written: the server goes on from its log,
+// without having been started anew. It is another life all the same.
+//
+//	1 a transaction is committed without waiting for the disk, and is visible
+//	2 a node fills its row
+//	3 a backend crashes, and the transaction has never been: no change tells it
+func TestRealCrashOfABackend(t *testing.T) {
+	eachVersion(t, func(t *testing.T, v stack.Version) {
+		p := stacktest.Postgres(t, v, "wal_writer_delay = '10s'")
+		if !p.Ours() {
+			t.Skip("a server of others is not crashed")
+		}
+		d := newDatabase(t, p.URL("", ""), `CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 1)`)
+		s, catalog := d.open(postgres.Options{}, row.Spec{Name: "t", Table: "t"})
+		before := load(t, s, catalog, "t:1")[0]
+		pid, err := p.Query(t.Context(), "SET synchronous_commit = off; UPDATE t SET v = 2; SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen := load(t, s, catalog, "t:1")[0]; seen.Primary != before.Primary {
+			t.Fatalf("the primary was %+v and is %+v", before.Primary, seen.Primary)
+		}
+		number, err := strconv.Atoi(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if process, err := os.FindProcess(number); err != nil || process.Kill() != nil {
+			t.Fatalf("process %d was not killed: %v", number, err)
+		}
+		var after proxy.Result
+		eventually(t, "the server answers again", func() bool {
+			now, _ := p.Query(t.Context(), "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+			after = tryLoad(t, s, catalog, "t:1")[0]
+			return now != "" && now != pid && after.Err == nil
+		})
+		if !before.Primary.Precedes(after.Primary) {
+			t.Errorf("after the crash %s of %+v, before %+v", shown(after), after.Primary, before.Primary)
+		}
+		if id, _, err := s.Probe(t.Context()); err != nil || id != after.Primary {
+			t.Errorf("probe after the crash: %+v, %v", id, err)
+		}
+	})
 }
 
 // A caller is not kept longer than the limits say, whoever is in the way, and

@@ -29,6 +29,14 @@ func (h Head) Position() proxy.Position {
 // headColumns is how many columns headList has.
 const headColumns = 5
 
+// StartedSQL is when the server's life began, in microseconds: its start, or
+// what it began anew with from its log because one of its processes had crashed,
+// without another start. What was committed asynchronously was then visible and
+// has never been. The recovery resets these statistics, and keeps the time; so
+// does whoever resets them by hand, which costs a cold cache.
+const StartedSQL = `(extract(epoch FROM greatest(pg_catalog.pg_postmaster_start_time(),
+	pg_catalog.pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::pg_catalog.int8`
+
 // headList is the columns of a Head: who answers, the end of the log with the
 // timeline that is written to, and the settings. The snapshot is a primary's
 // only if its transaction could write: with a standby that is promoted
@@ -40,7 +48,7 @@ func headList() string {
 	return `CASE WHEN ` + primary + ` THEN pg_catalog.pg_current_wal_insert_lsn() END AS h_insert,
 		CASE WHEN ` + primary + ` THEN pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8) END AS h_timeline,
 		(SELECT system_identifier FROM pg_catalog.pg_control_system()) AS h_system,
-		(extract(epoch FROM pg_catalog.pg_postmaster_start_time()) * 1000000)::int8 AS h_started,
+		` + StartedSQL + ` AS h_started,
 		` + settings + ` AS h_settings`
 }
 
