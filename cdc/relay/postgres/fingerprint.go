@@ -16,15 +16,20 @@ import (
 // does the truncation of a partition: but it gets another file. Row 0 is what
 // is published of all that.
 //
+// A table that went and came back is as it was: renamed, moved to another
+// schema or detached, written to where that is not published, and put back, in
+// one transaction even. So the rows of the catalog that place it count with who
+// wrote them (xmin, which VACUUM keeps).
+//
 // It only reads catalogs: a function that locks a table would wait for whoever
 // alters it, and the watermark with it.
 const fingerprintQuery = `WITH RECURSIVE
-mapped (n, oid) AS (
-	SELECT m.n, c.oid FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS m (s, t, n)
+mapped (n, oid, named) AS (
+	SELECT m.n, c.oid, ns.xmin FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS m (s, t, n)
 	JOIN pg_namespace AS ns ON ns.nspname = m.s JOIN pg_class AS c ON c.relnamespace = ns.oid AND c.relname = m.t),
-tree (n, oid, parent, pending) AS (
-	SELECT n, oid, 0::oid, false FROM mapped
-	UNION SELECT t.n, i.inhrelid, i.inhparent, i.inhdetachpending FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.oid),
+tree (n, oid, parent, pending, placed) AS (
+	SELECT n, oid, 0::oid, false, named FROM mapped
+	UNION SELECT t.n, i.inhrelid, i.inhparent, i.inhdetachpending, i.xmin FROM tree AS t JOIN pg_inherits AS i ON i.inhparent = t.oid),
 above (oid) AS (
 	SELECT oid FROM mapped
 	UNION SELECT i.inhparent FROM above AS a JOIN pg_inherits AS i ON i.inhrelid = a.oid),
@@ -41,7 +46,7 @@ types (n, oid) AS (
 		UNION ALL SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = ty.typrelid AND a.attnum > 0) AS u (oid)
 	WHERE u.oid >= 16384),
 parts (n, fact) AS (
-	SELECT t.n, concat_ws(' ', 'r', t.oid, t.parent, t.pending, c.relkind, c.relpersistence, c.relreplident, c.relfilenode,
+	SELECT t.n, concat_ws(' ', 'r', t.oid, t.parent, t.pending, t.placed, c.xmin, c.relkind, c.relpersistence, c.relreplident, c.relfilenode,
 		c.relispartition, c.relnamespace, quote_ident(c.relname), c.relpartbound)
 	FROM tree AS t JOIN pg_class AS c ON c.oid = t.oid
 	UNION ALL SELECT n, concat_ws(' ', 'a', attrelid, fact) FROM attributes

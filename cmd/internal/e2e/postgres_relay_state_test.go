@@ -301,6 +301,11 @@ func TestRelayAnnouncesSchemaChanges(t *testing.T) {
 			{`ALTER TABLE parts DETACH PARTITION parts_1`, "parts"},
 			{`ALTER TABLE parts ATTACH PARTITION parts_1 FOR VALUES FROM (0) TO (10)`, "parts"},
 			{`DROP TABLE parts_2`, "parts"},
+			// What is written under another name, or to a table on its own, is
+			// not published, and afterwards all is as it was. One transaction.
+			{`ALTER TABLE users RENAME TO away;UPDATE away SET v = 'y';ALTER TABLE away RENAME TO users`, "users"},
+			{`ALTER TABLE parts DETACH PARTITION parts_1;UPDATE parts_1 SET v = 1;ALTER TABLE parts ATTACH PARTITION parts_1 FOR VALUES FROM (0) TO (10)`, "parts"},
+			{`ALTER SCHEMA public RENAME TO away;UPDATE away.users SET v = 'z';ALTER SCHEMA away RENAME TO public`, "parts, schema users"},
 			{`ANALYZE users`, ""},
 			{`CREATE INDEX ON users (v)`, ""},
 			{`CREATE TABLE unrelated (id int)`, ""},
