@@ -80,7 +80,7 @@ var (
 )
 
 // decode reads one message. A commit, an origin and a type say nothing that is
-// needed: they are nil. Texts share b.
+// needed but that they are there: they are nil. Texts share b.
 func decode(b []byte) (any, error) {
 	r := reader{rest: b}
 	var m any

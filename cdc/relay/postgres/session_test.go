@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -83,6 +84,21 @@ func TestSnapshotIsLaterThanTheCommit(t *testing.T) {
 		r.shows(1<<32+9, 1<<32+9)
 		time.Sleep(lastLook)
 		r.want(r.poll(), "130/1 insert → id=3 name=Eve, last")
+	})
+}
+
+// What another server replicates to this one has the time of its commit there,
+// which would make an entry look fresher than it is.
+func TestTimesOfOtherServers(t *testing.T) {
+	bubble(t, func(r *reading) {
+		origin := append(binary.BigEndian.AppendUint64([]byte{kindOrigin}, 5), "elsewhere\x00"...)
+		r.send(beginOf(110, 10), origin, users(), insertOf("1", "Ada"), commitOf())
+		r.send(beginOf(120, 11), insertOf("2", "Bob"), commitOf())
+		b := r.poll()
+		r.want(b, "110/1 insert → id=1 name=Ada, last", "120/1 insert → id=2 name=Bob, last")
+		if there, here := b.Changes[0].Commit, b.Changes[1].Commit; there != proxy.Never || here == proxy.Never {
+			t.Errorf("commit times %v and %v", there, here)
+		}
 	})
 }
 

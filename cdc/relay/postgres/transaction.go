@@ -100,8 +100,13 @@ func (a *assembler) add(ctx context.Context, raw []byte) error {
 	case *truncation:
 		a.truncate(m)
 	case nil:
-		if raw[0] == kindCommit {
+		switch raw[0] {
+		case kindCommit:
 			a.commit()
+		case kindOrigin:
+			// It came here by replication, and the log has the time of its
+			// commit there, by a clock that says nothing of this one.
+			a.tx.time = proxy.Never
 		}
 	}
 	return nil
