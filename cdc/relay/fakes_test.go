@@ -31,6 +31,7 @@ type memoryLog struct {
 	acked   proxy.Position
 	renewed int
 	limit   int
+	behind  time.Duration // its clock
 	fail    func(call string) error
 }
 
@@ -56,7 +57,7 @@ func (l *memoryLog) Poll(ctx context.Context, after proxy.Position) (*Batch, err
 	if err := l.fail("poll"); err != nil {
 		return nil, err
 	}
-	b := &Batch{Source: l.source, Topic: l.topic, T: proxy.Time(time.Now().UnixNano()), Through: proxy.Position{Commit: l.end}, End: proxy.Position{Commit: l.end}}
+	b := &Batch{Source: l.source, Topic: l.topic, T: proxy.Time(time.Now().Add(-l.behind).UnixNano()), Through: proxy.Position{Commit: l.end}, End: proxy.Position{Commit: l.end}}
 	for _, c := range l.changes {
 		if c.Position.Compare(after) <= 0 {
 			continue

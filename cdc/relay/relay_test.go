@@ -110,6 +110,32 @@ func TestPartitionAway(t *testing.T) {
 	})
 }
 
+// A database whose clock is set back by an hour goes on to have checkpoints, and
+// its log is not kept for that hour.
+func TestClockSetBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, topic := newMemoryLog(), newMemoryTopic(2)
+		stop := run(t, log, topic)
+		time.Sleep(time.Second)
+		log.mu.Lock()
+		log.behind = time.Hour
+		log.mu.Unlock()
+		log.write("users", "1")
+		time.Sleep(time.Second)
+		set := proxy.Time(time.Now().Add(-time.Hour - time.Second/2).UnixNano())
+		stop()
+		for p := range 2 {
+			_, checkpoints := shipped(t, topic.records(t, p))
+			if last := checkpoints[len(checkpoints)-1].Checkpoint.T; last < set || last > set.Add(time.Second) {
+				t.Errorf("partition %d: the last checkpoint is %v off", p, last.Sub(set))
+			}
+		}
+		if log.acked.Commit != 1 {
+			t.Errorf("acknowledged %v", log.acked)
+		}
+	})
+}
+
 // What keeps a relay from shipping can be asked for, from before it begins
 // until it ships again.
 func TestProblemIsTold(t *testing.T) {

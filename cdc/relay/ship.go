@@ -63,9 +63,11 @@ func (s *session) add(values [][]byte, p int, c *Change) [][]byte {
 }
 
 // checkpoint appends a checkpoint to every partition if one is due. The
-// changes before it are acknowledged by then.
+// changes before it are acknowledged by then. A T that goes back is one, too:
+// the database's clock was set, and readers know what to make of that; without
+// any, they would follow no more and the log be kept until it has caught up.
 func (s *session) checkpoint(ctx context.Context, b *Batch) error {
-	if b.T <= s.t || time.Since(s.checked) < s.opts.CheckpointInterval {
+	if b.T == proxy.Never || b.T == s.t || time.Since(s.checked) < s.opts.CheckpointInterval {
 		return nil
 	}
 	values := make([][][]byte, len(s.partitions))
