@@ -34,7 +34,12 @@ func TestRealReplica(t *testing.T) {
 			want := fmt.Sprint(i)
 			stacktest.Exec(t, p, "UPDATE versions SET v = "+want+" WHERE id = 1")
 			tolerant(t, c, bound, want, "HGET", "versions:1", "v")
-			if facts := c.do("FRESHET.EXPLAIN", "versions:1"); !strings.Contains(facts, "pinned") || strings.Contains(facts, "lifted") {
+			facts := c.do("FRESHET.EXPLAIN", "versions:1")
+			for strings.Contains(facts, "not in memory") { // the change came after the fill, and dropped it
+				tolerant(t, c, bound, want, "HGET", "versions:1", "v")
+				facts = c.do("FRESHET.EXPLAIN", "versions:1")
+			}
+			if !strings.Contains(facts, "pinned") || strings.Contains(facts, "lifted") {
 				t.Fatalf("an entry from a standby is not pinned:\n%s", facts)
 			}
 		}
