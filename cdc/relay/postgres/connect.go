@@ -103,6 +103,8 @@ func (l *Log) prepare(ctx context.Context, d *database) error {
 		return nil
 	}
 	l.logger.Info("the slot is made as soon as the transactions that are running have ended", "slot", l.opts.Slot)
+	l.waits.Store(&waitsForSlot)
+	defer l.waits.Store(nil)
 	return d.makeSlot(ctx, l.opts.Slot, l.opts.Failover)
 }
 

@@ -54,6 +54,15 @@ func explain(err error) error {
 	return err
 }
 
+// What a log waits for.
+const running = "have ended: SELECT pid, xact_start, query FROM pg_stat_activity WHERE backend_xid IS NOT NULL ORDER BY xact_start, and SELECT * FROM pg_prepared_xacts"
+
+var (
+	waitsForSlot    = "the slot is made once the transactions that are running " + running
+	waitsForBarrier = "nothing is shipped until the transactions that began before the slot, or before the publication had all tables, " + running
+	waitsForGate    = "a transaction is committed and nobody sees it: a synchronous standby is away (synchronous_standby_names), or slow"
+)
+
 const moreSlots = "raise max_replication_slots (the server has to be restarted), or drop one that nobody needs: SELECT slot_name, active FROM pg_replication_slots"
 
 const applicationName = "freshet relay"

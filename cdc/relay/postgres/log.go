@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/cdc/relay"
 	"github.com/freshet-cache/freshet/proxy"
@@ -23,8 +24,9 @@ type Log struct {
 	dial    func(context.Context) (*server, error)
 
 	session *session
-	lost    error // why the slot cannot go on; nil: it can
-	renewed bool  // what the topic holds is not to be gone on with
+	waits   atomic.Pointer[string] // what for, where only others can end it; nil: for nothing
+	lost    error                  // why the slot cannot go on; nil: it can
+	renewed bool                   // what the topic holds is not to be gone on with
 }
 
 // New returns the log of the tables that the specs name. It does no I/O.
@@ -41,7 +43,17 @@ func (l *Log) Close() error {
 	return nil
 }
 
+// Waiting says for whom the log waits, however long, while nothing is wrong with
+// it; "" if for nobody. It may be called at any time.
+func (l *Log) Waiting() string {
+	if text := l.waits.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
 func (l *Log) disconnect() {
+	l.waits.Store(nil)
 	if l.session != nil {
 		l.session.close()
 	}

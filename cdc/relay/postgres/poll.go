@@ -143,10 +143,18 @@ func (s *session) takeSnapshot(ctx context.Context) (err error) {
 // enough makes the next look later where one has not shown enough.
 func (s *session) enough(yes bool) bool {
 	if yes {
-		s.again, s.look = time.Time{}, firstLook
+		s.again, s.look, s.since = time.Time{}, firstLook, time.Time{}
+		s.log.waits.Store(nil)
 		return true
 	}
-	s.again = time.Now().Add(s.look)
+	now := time.Now()
+	if s.since.IsZero() {
+		s.since = now
+	}
+	if s.barrier == 0 && now.Sub(s.since) >= longWait {
+		s.log.waits.Store(&waitsForGate)
+	}
+	s.again = now.Add(s.look)
 	s.look = min(2*s.look, lastLook)
 	return false
 }

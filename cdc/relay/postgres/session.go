@@ -69,6 +69,7 @@ const (
 	patience       = 10 * time.Millisecond // how long a poll waits for something to arrive
 	firstLook      = time.Millisecond      // between two looks for what is not visible yet;
 	lastLook       = 50 * time.Millisecond // doubled each time, up to this
+	longWait       = 2 * time.Second       // from which on it is told that the log waits
 	statusInterval = time.Second           // between two signs of life at most
 )
 
@@ -94,6 +95,7 @@ type session struct {
 	looks bool          // it was taken by this poll
 	again time.Time     // when to take the next one, where the last did not show enough
 	look  time.Duration // to wait then
+	since time.Time     // when one first did not show enough
 
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
@@ -194,6 +196,7 @@ func (s *session) resume(ctx context.Context, state []byte) (err error) {
 		return nil
 	}
 	if s.barrier, err = s.server.primary.horizon(ctx); err == nil {
+		s.log.waits.Store(&waitsForBarrier)
 		s.log.logger.Info("the log waits for the transactions that began before it", "slot", s.log.opts.Slot)
 	}
 	return err

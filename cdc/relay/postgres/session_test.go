@@ -102,7 +102,7 @@ func TestTimesOfOtherServers(t *testing.T) {
 	})
 }
 
-// What waits for hours is not asked for a thousand times a second.
+// What waits for hours is not asked for a thousand times a second, and told.
 func TestLooksArePaced(t *testing.T) {
 	bubble(t, func(r *reading) {
 		r.shows(10, 11, 10)
@@ -113,6 +113,13 @@ func TestLooksArePaced(t *testing.T) {
 		}
 		if r.snapshots > int(2*time.Minute/lastLook) {
 			t.Errorf("%d snapshots in a minute", r.snapshots)
+		}
+		if got := r.log.Waiting(); got != waitsForGate {
+			t.Errorf("waits for %q", got)
+		}
+		r.log.disconnect()
+		if got := r.log.Waiting(); got != "" {
+			t.Errorf("waits for %q after its end", got)
 		}
 	})
 }
@@ -151,11 +158,17 @@ func TestBarrier(t *testing.T) {
 				if waited := len(b.Changes) == 0 && b.T == proxy.Never; waited != test.waits {
 					t.Errorf("handed out %d changes and T %v", len(b.Changes), b.T)
 				}
+				if told := r.log.Waiting() == waitsForBarrier; told != test.waits {
+					t.Errorf("waits for %q", r.log.Waiting())
+				}
 				r.shows(25, 30)
 				time.Sleep(lastLook)
 				b = r.poll()
 				if test.waits {
 					r.want(b, "110/1 schema", "120/1 insert → id=1 name=Ada, last")
+				}
+				if got := r.log.Waiting(); got != "" {
+					t.Errorf("waits for %q with nothing in the way", got)
 				}
 			})
 		})

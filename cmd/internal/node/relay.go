@@ -112,6 +112,9 @@ func (r *Relay) install(ctx context.Context) error {
 // that stands by for another one is not ready: no change would be missed if it
 // were gone.
 func (r *Relay) ready() (bool, []string) {
+	if log, ok := r.changes.(interface{ Waiting() string }); ok && log.Waiting() != "" {
+		return false, []string{log.Waiting()}
+	}
 	if problem := r.relay.Problem(); problem != "" {
 		return false, []string{problem}
 	}
