@@ -40,8 +40,8 @@ var caught = map[string]struct {
 	"ignore-insert":         {"none", "15s", []string{"C2", "C8"}},
 	"replies-shifted":       {"none", "10s", []string{"C0"}},
 	"holes-ignored":         {"changes lost", "20s", []string{"C2", "C3"}},
-	"install-written":       {"late answers of the source", "50s", []string{"C2", "C3", "C5"}},
-	"token-is-commit-time":  {"late answers of the source,slow source", "30s", []string{"C5"}},
+	"install-written":       {"late acknowledgements", "40s", []string{"C2", "C3", "C5"}},
+	"token-is-commit-time":  {"late acknowledgements,slow source", "30s", []string{"C5"}},
 	"fingerprint-unread":    {"column made anew", "15s", []string{"C2", "C3"}},
 }
 

@@ -231,7 +231,7 @@ func TestBadSourceIsSlowAndLate(t *testing.T) {
 		real := &asked{}
 		bad := &badSource{Source: real}
 		bad.slow.Store(int64(time.Second))
-		bad.late.Store(int64(2 * time.Second))
+		bad.acks.Store(int64(2 * time.Second))
 		start := time.Now()
 		bad.Apply(t.Context(), nil, nil)
 		if took := time.Since(start); took != 3*time.Second || real.calls != 1 {

@@ -44,6 +44,10 @@ func (p *process) death(start func(context.Context) error) fault.Fault {
 		func(context.Context) error { return p.kill() }, start)
 }
 
+func (p *process) lateAcks() fault.Fault {
+	return long("late acknowledgements", p.name, 2*time.Second, 3*time.Second, p.order("acks", int64(300*time.Millisecond)), p.order("acks", 0))
+}
+
 // ofProcesses are those that signals make.
 func (d *Deployment) ofProcesses() []fault.Fault {
 	return []fault.Fault{
@@ -62,6 +66,7 @@ func (d *Deployment) ofNode(i int, n *process) []fault.Fault {
 			d.hole("black hole to the broker", n.name),
 			long("slow source", n.name, time.Second, 2*time.Second, n.order("slow", int64(300*time.Millisecond)), n.order("slow", 0)),
 			long("late answers of the source", n.name, time.Second, 2*time.Second, n.order("late", int64(300*time.Millisecond)), n.order("late", 0)),
+			n.lateAcks(),
 			d.forgotten(n),
 			d.farAway(n),
 		}
@@ -73,6 +78,7 @@ func (d *Deployment) ofNode(i int, n *process) []fault.Fault {
 	}
 	return []fault.Fault{
 		n.death(n.start),
+		n.lateAcks(),
 		n.freeze("freeze", 2*time.Second),
 		d.cut(n.name),
 		long("stalled source", n.name, 2*time.Second, 3*time.Second, n.order("slow", int64(5*time.Second)), n.order("slow", 0)),

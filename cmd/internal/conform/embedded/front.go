@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"sync"
@@ -14,27 +13,25 @@ import (
 // connection says whose it is, and each client has a way of its own to the
 // broker, which can be disturbed.
 type front struct {
-	listener net.Listener
-	wait     sync.WaitGroup
+	door *stack.Forwarder
 
 	mu     sync.Mutex
 	target string
 	ways   map[string]*stack.Forwarder
-	open   map[net.Conn]struct{}
 	closed bool
 }
 
 func newFront() (*front, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	f := &front{ways: map[string]*stack.Forwarder{}}
+	door, err := stack.NewRouter(f.lead)
 	if err != nil {
 		return nil, err
 	}
-	f := &front{listener: l, ways: map[string]*stack.Forwarder{}, open: map[net.Conn]struct{}{}}
-	f.wait.Go(f.accept)
+	f.door = door
 	return f, nil
 }
 
-func (f *front) address() string { return f.listener.Addr().String() }
+func (f *front) address() string { return f.door.Address() }
 
 // to sets where the broker now is.
 func (f *front) to(address string) {
@@ -68,75 +65,24 @@ func (f *front) way(client string) (*stack.Forwarder, error) {
 func (f *front) close() {
 	f.mu.Lock()
 	f.closed = true
-	for c := range f.open {
-		c.Close()
-	}
 	f.mu.Unlock()
-	f.listener.Close()
+	f.door.Close()
 	for _, w := range f.ways { // nobody adds any
 		w.Close()
 	}
-	f.wait.Wait()
 }
 
-func (f *front) accept() {
-	for {
-		c, err := f.listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err == nil && f.keep(c) {
-			f.wait.Go(func() { f.join(c) })
-		}
-	}
-}
-
-func (f *front) keep(c net.Conn) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		c.Close()
-		return false
-	}
-	f.open[c] = struct{}{}
-	return true
-}
-
-func (f *front) drop(c net.Conn) {
-	c.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.open, c)
-}
-
-// join leads a connection to its way.
-func (f *front) join(client net.Conn) {
-	defer f.drop(client)
+// lead leads a connection to its client's way.
+func (f *front) lead(client io.Reader) (target string, head []byte, err error) {
 	head, name, err := introduction(client)
 	if err != nil {
-		return
+		return "", nil, err
 	}
 	w, err := f.way(name)
 	if err != nil {
-		return
+		return "", nil, err
 	}
-	onward, err := net.Dial("tcp", w.Address())
-	if err != nil || !f.keep(onward) {
-		return
-	}
-	defer f.drop(onward)
-	if _, err := onward.Write(head); err != nil {
-		return
-	}
-	var both sync.WaitGroup
-	pass := func(to, from net.Conn) {
-		_, _ = io.Copy(to, from) // its end is all there is to know
-		to.Close()
-		from.Close()
-	}
-	both.Go(func() { pass(onward, client) })
-	both.Go(func() { pass(client, onward) })
-	both.Wait()
+	return w.Address(), head, nil
 }
 
 // introduction reads the beginning of a connection's first request, up to the

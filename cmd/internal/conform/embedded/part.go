@@ -120,6 +120,7 @@ func (p *Part) node(ctx context.Context, c *config.Config, out io.Writer, log *s
 	go obey(map[string]order{
 		"slow":   func(_ context.Context, n int64) error { source.slow.Store(n); return nil },
 		"late":   func(_ context.Context, n int64) error { source.late.Store(n); return nil },
+		"acks":   func(_ context.Context, n int64) error { source.acks.Store(n); return nil },
 		"refuse": func(_ context.Context, n int64) error { source.refuses.Store(n != 0); return nil },
 		"step":   func(_ context.Context, n int64) error { clock.off.Add(n); return nil },
 	})

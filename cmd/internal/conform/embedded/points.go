@@ -23,7 +23,8 @@ type badSource struct {
 	proxy.Source
 	fills   *fills
 	slow    atomic.Int64 // nanoseconds before it is asked
-	late    atomic.Int64 // nanoseconds after it has answered
+	late    atomic.Int64 // nanoseconds after it has answered a read
+	acks    atomic.Int64 // nanoseconds after it has carried out a write
 	refuses atomic.Bool
 }
 
@@ -57,7 +58,7 @@ func (s *badSource) Apply(ctx context.Context, writes []proxy.Write, results []p
 		return
 	}
 	s.Source.Apply(ctx, writes, results)
-	wait(ctx, &s.late)
+	wait(ctx, &s.acks)
 }
 
 func (s *badSource) probing(probe node.Probe) node.Probe {
