@@ -14,7 +14,6 @@ type modelNode struct {
 	applier   *cdc.Applier
 	watermark *cdc.Watermark
 	next      [modelPartitions]int
-	fed       [modelPartitions]bool // a record was applied since the node attached
 }
 
 // newModelNode starts a node: everything in its memory is new.
@@ -48,9 +47,14 @@ func (n *modelNode) reattach(w *model, reason string) {
 	n.applier.Lost(reason)
 	w.meanwhile(2)
 	for p := range n.next {
-		n.next[p], n.fed[p] = len(w.source.logs[p]), false
+		n.next[p] = len(w.source.logs[p])
 	}
 	n.applier.Attached(modelPartitions)
+	for p, log := range w.source.logs {
+		if last := len(log) - 1; last >= 0 {
+			n.applier.Record(p, int64(last), nil, log[last])
+		}
+	}
 	w.inApply = false
 }
 

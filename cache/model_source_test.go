@@ -277,12 +277,11 @@ func (s *modelSource) resend() {
 	s.check = nil
 }
 
-// lose takes a record out of the log that the node has not read yet. One that
-// comes right after the node has attached would show only by its offset, which
-// is the tail's to notice.
+// lose takes a record out of the log that the node has not read yet, as a
+// topic that was made anew does with all that nobody had read.
 func (s *modelSource) lose() {
 	p := s.w.rng.IntN(modelPartitions)
-	if from := s.w.node.next[p]; from < len(s.logs[p]) && s.w.node.fed[p] {
+	if from := s.w.node.next[p]; from < len(s.logs[p]) {
 		s.logs[p] = append(s.logs[p][:from:from], s.logs[p][from+1:]...)
 	}
 }

@@ -192,9 +192,8 @@ func (w *model) apply() {
 	record := w.source.logs[p][w.node.next[p]]
 	w.node.next[p]++
 	w.stats.changes++
-	w.node.fed[p] = true
 	w.note("apply p%d #%d of %d", p, w.node.next[p], len(w.source.logs[p]))
-	w.node.applier.Record(p, int64(w.node.next[p]), nil, record)
+	w.node.applier.Record(p, int64(w.node.next[p]-1), nil, record)
 	w.inApply = false
 	w.note("applied, watermark %d", w.node.watermark.Load()/unit)
 	w.relearn()

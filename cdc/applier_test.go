@@ -254,3 +254,27 @@ func BenchmarkAppend(b *testing.B) {
 		in()
 	}
 }
+
+// A topic that is made anew under a running relay begins with a record that
+// follows one of the old log. A node that had attached to the end of a log that
+// was empty too has no mark to see the hole by.
+func TestFirstRecordOfALogFollowsNone(t *testing.T) {
+	for name, test := range map[string]struct {
+		offset int64
+		gaps   uint64
+	}{
+		"the first of its log": {0, 1},
+		"not the first":        {1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _, in := running(t)
+			a.Attached(1)
+			before := a.Status().Gaps
+			in()
+			a.Record(0, test.offset, nil, in()) // the change before it was in the old log
+			if got := a.Status().Gaps - before; got != test.gaps {
+				t.Errorf("%d gaps, want %d", got, test.gaps)
+			}
+		})
+	}
+}

@@ -5,11 +5,12 @@
 // # Following
 //
 // A [Tail] reads every partition of one topic, without a consumer group, from
-// the end of the log on, and drives a [Handler]:
+// the last record of the log on, and drives a [Handler]:
 //
 //	Lost(reason)   something may have been missed: nothing counts as fresh
 //	Attached(n)    positions in all n partitions are established
-//	Record(…)      the committed records from there on, in order per partition
+//	Record(…)      the last record before them, and the committed ones from
+//	               there on, in order per partition
 //
 // always in this order, at the start as after every gap. Lost comes before the
 // positions are asked for, and Attached after: whoever empties a cache in
@@ -43,9 +44,10 @@
 //
 //   - The topic was deleted and made again, and its new log reached the old
 //     position before the tail looked. If it holds fewer records, or none, the
-//     log is too short and the tail finds it, unless the position was zero; if
-//     the old log had seen an election and the new one has not, the leader
-//     epoch gives it away.
+//     log is too short and the tail finds it, unless the position was zero: the
+//     record at offset zero of a log follows none, so one that does gives it
+//     away; if the old log had seen an election and the new one has not, the
+//     leader epoch does.
 //   - A leader that lacked acknowledged records was elected and its log
 //     outgrew the position before the tail looked.
 //   - A producer's batch that claims more records than it holds.

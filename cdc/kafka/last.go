@@ -60,17 +60,17 @@ func (p *Producer) lastIn(ctx context.Context, partition int, from, end int64, w
 		}
 	}
 	for log.next < end {
-		if err := p.read(ctx, log, keep); err != nil {
+		if err := p.client.read(ctx, log, keep); err != nil {
 			return nil, false, err
 		}
 	}
 	return value, found, nil
 }
 
-func (p *Producer) read(ctx context.Context, log *partition, to record) error {
-	opts := &p.client.opts
-	req := opts.request([]*partition{log}, opts.MaxWait, opts.FetchMaxBytes)
-	m, err := p.client.ask(ctx, opts.ProduceTimeout, req)
+// read fetches once from a partition's log.
+func (c *client) read(ctx context.Context, log *partition, to record) error {
+	req := c.opts.request([]*partition{log}, c.opts.MaxWait, c.opts.FetchMaxBytes)
+	m, err := c.ask(ctx, c.opts.ProduceTimeout, req)
 	if err != nil {
 		return err
 	}

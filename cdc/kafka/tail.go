@@ -1,11 +1,14 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-cache/freshet/proxy/hook"
 )
@@ -21,7 +24,9 @@ type Handler interface {
 	// fresh any longer. reason is one of a few words that doc.go explains.
 	Lost(reason string)
 	// Attached says that the position in each of that many partitions is
-	// established: every record appended from now on will come.
+	// established: every record appended from now on will come, and before
+	// them the last one that was there already. It tells what the next record
+	// follows, so that a log which is another one by then is noticed.
 	Attached(partitions int)
 	// Record hands over one committed record.
 	Record(partition int, offset int64, key, value []byte)
@@ -132,12 +137,64 @@ func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []
 	if err != nil {
 		return nil, nil, err
 	}
+	starts, err := t.client.offsets(ctx, firstOffset, len(leaders))
+	if err != nil {
+		return nil, nil, err
+	}
 	parts := make([]*partition, len(ends))
 	for i, end := range ends {
-		parts[i] = newPartition(i, end, policy.compacts())
+		parts[i] = newPartition(i, max(starts[i], end-1), policy.compacts())
+	}
+	lasts, err := t.lasts(ctx, parts, ends)
+	if err != nil {
+		return nil, nil, err
 	}
 	handler.Attached(len(parts))
+	for _, l := range lasts {
+		if l.there {
+			handler.Record(l.partition, l.offset, l.key, l.value)
+		}
+	}
 	return parts, leaders, nil
+}
+
+// lastsAtOnce bounds the fetches for the last records that are under way.
+const lastsAtOnce = 16
+
+// last is what a partition ended with when its position was established.
+type last struct {
+	partition  int
+	offset     int64
+	key, value []byte
+	there      bool
+}
+
+// lasts reads the partitions up to those ends, which moves them there, before
+// anything is made void. Were it read later, this could happen to a node that
+// sleeps for a while:
+//
+//  1. the position is n; all is void; an entry is filled
+//  2. a change comes at n; the topic is made anew, and grows beyond n
+//  3. the node wakes, and takes the new log's record at n for the next one
+//
+// Behind the last record of the old log it is none.
+func (t *Tail) lasts(ctx context.Context, parts []*partition, ends []int64) ([]last, error) {
+	lasts := make([]last, len(parts))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(lastsAtOnce)
+	for i, p := range parts {
+		group.Go(func() error {
+			for p.next < ends[i] {
+				if err := t.client.read(ctx, p, func(id int, offset int64, key, value []byte) {
+					lasts[i] = last{id, offset, bytes.Clone(key), bytes.Clone(value), true}
+				}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return lasts, group.Wait()
 }
 
 func (t *Tail) set(parts []*partition, waiting string) {

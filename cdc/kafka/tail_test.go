@@ -15,7 +15,7 @@ import (
 func TestStartIsLostThenAttachedThenRecords(t *testing.T) {
 	c := cluster(t, kfake.SeedTopics(3, topic))
 	p := producer(t, options(c.ListenAddrs()))
-	put(t, p, 0, "old")
+	put(t, p, 0, "older", "old")
 	e := newEar()
 	// What is appended the moment the positions count as established comes.
 	e.onAttached = func() { put(t, p, 0, "first") }
@@ -31,14 +31,15 @@ func TestStartIsLostThenAttachedThenRecords(t *testing.T) {
 	if got := lines(all[:2]); got != "lost started\nattached 3\n" {
 		t.Errorf("began with\n%s", got)
 	}
-	if all[2].value != "first" || all[2].offset != 1 || index(all, "old") >= 0 {
+	// Before it comes what the log ended with, and nothing else of the past.
+	if all[2].value != "old" || all[2].offset != 1 || all[3].value != "first" || index(all, "older") >= 0 {
 		t.Errorf("heard\n%s", lines(all))
 	}
 	inOrder(t, all)
 	if ok, why := tail.CaughtUp(); !ok {
 		t.Errorf("not caught up: %s", why)
 	}
-	want := []int64{4, 2, 2}
+	want := []int64{5, 2, 2}
 	for i, pos := range tail.Positions() {
 		if pos.Partition != i || pos.Next != want[i] || pos.Answered.IsZero() {
 			t.Errorf("position %+v, want next %d", pos, want[i])
