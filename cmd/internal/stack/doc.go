@@ -12,7 +12,8 @@
 // [StartPgBouncer] puts a pooler in front of a PostgreSQL server.
 //
 // A [Forwarder] stands between a client and a part, and can cut, black-hole
-// or delay what goes through.
+// or delay what goes through; one made with [NewRouter] leads each connection
+// to where its beginning says.
 //
 // # Where the parts come from
 //

@@ -12,6 +12,7 @@ import (
 // concurrently.
 type Forwarder struct {
 	listener net.Listener
+	route    Route // nil: all go to target
 	wait     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -29,14 +30,21 @@ type way struct {
 	delay time.Duration
 }
 
+// Route says where a connection goes, by what it reads of its beginning: head,
+// which is passed on first. An error ends the connection.
+type Route func(client io.Reader) (target string, head []byte, err error)
+
 // NewForwarder listens on a port of 127.0.0.1. Until To is called, it treats
 // connections as if the part were down.
-func NewForwarder() (*Forwarder, error) {
+func NewForwarder() (*Forwarder, error) { return NewRouter(nil) }
+
+// NewRouter is a Forwarder that asks route for each connection where it goes.
+func NewRouter(route Route) (*Forwarder, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	f := &Forwarder{listener: l, conns: map[net.Conn]struct{}{}, change: make(chan struct{})}
+	f := &Forwarder{listener: l, route: route, conns: map[net.Conn]struct{}{}, change: make(chan struct{})}
 	f.wait.Go(f.accept)
 	return f, nil
 }
@@ -131,18 +139,32 @@ func (f *Forwarder) drop(c net.Conn) {
 // join connects a client with the part, until one of them ends.
 func (f *Forwarder) join(client net.Conn) {
 	defer f.drop(client)
-	f.mu.Lock()
-	target := f.target
-	f.mu.Unlock()
+	target, head, err := f.lead(client)
+	if err != nil {
+		return
+	}
 	part, err := net.Dial("tcp", target)
 	if err != nil || !f.keep(part) {
 		return
 	}
 	defer f.drop(part)
+	if len(head) > 0 && !f.let(head, part) {
+		return
+	}
 	var both sync.WaitGroup
 	both.Go(func() { f.copy(part, client) })
 	both.Go(func() { f.copy(client, part) })
 	both.Wait()
+}
+
+// lead is where a connection goes, and what it has said already.
+func (f *Forwarder) lead(client io.Reader) (target string, head []byte, err error) {
+	if f.route != nil {
+		return f.route(client)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.target, nil, nil
 }
 
 // copy passes bytes on, and ends both connections at the end of one.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
 )
 
@@ -83,4 +84,38 @@ func TestForwarder(t *testing.T) {
 	if got, err := say(again, "five", patience); err == nil {
 		t.Fatalf("a new connection is cut, and yet %q came back", got)
 	}
+}
+
+// A connection goes where its beginning says, and nothing of it is lost; one
+// that does not say it ends.
+func TestRouter(t *testing.T) {
+	const patience = 20 * time.Second
+	target := echo(t)
+	f, err := stack.NewRouter(func(client io.Reader) (string, []byte, error) {
+		head := make([]byte, 3)
+		if _, err := io.ReadFull(client, head); err != nil || string(head) != "one" {
+			return "", nil, io.ErrUnexpectedEOF
+		}
+		return target, head, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for line, want := range map[string]string{"one more": "one more\n", "two": ""} {
+		c, err := net.Dial("tcp", f.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if got, err := say(c, line, patience); got != want || err != nil == (want != "") {
+			t.Errorf("%q: %q, %v", line, got, err)
+		}
+	}
+	silent, err := net.Dial("tcp", f.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	f.Close() // waits for nobody to speak
 }
