@@ -1,31 +1,27 @@
 package e2e
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-	"net"
-	"strconv"
+	"context"
 	"strings"
 	"time"
+
+	nodeclient "github.com/freshet-cache/freshet/cmd/internal/conform/client"
 )
 
-// Client is one connection to a node. Not for concurrent use.
-type Client struct {
-	conn net.Conn
-	r    *bufio.Reader
-}
+// Client is one connection to a node, whose replies are text. Not for
+// concurrent use.
+type Client struct{ conn *nodeclient.Client }
 
 // patience is how long any reply may take.
 const patience = time.Minute
 
 // Dial connects to a node.
 func Dial(address string) (*Client, error) {
-	conn, err := net.DialTimeout("tcp", address, patience)
+	conn, err := nodeclient.Dial(context.Background(), address, patience)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{conn: conn, r: bufio.NewReader(conn)}, nil
+	return &Client{conn}, nil
 }
 
 // Close ends the connection.
@@ -44,51 +40,36 @@ func (c *Client) Do(args ...string) (string, error) {
 
 // Send sends commands and waits for no reply.
 func (c *Client) Send(commands ...[]string) error {
-	var b strings.Builder
 	for _, args := range commands {
-		fmt.Fprintf(&b, "*%d\r\n", len(args))
-		for _, a := range args {
-			fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
-		}
+		c.conn.Queue(args...)
 	}
-	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return err
-	}
-	_, err := io.WriteString(c.conn, b.String())
-	return err
+	return c.conn.Flush()
 }
 
 // Receive returns the next reply as text: a value as it is, what there is none
 // of as [Nil], a list as its elements with a line each. An error reply is an
 // error.
 func (c *Client) Receive() (string, error) {
-	line, err := c.r.ReadString('\n')
+	r, err := c.conn.Receive()
 	if err != nil {
 		return "", err
 	}
-	line = strings.TrimSuffix(line, "\r\n")
-	rest := line[1:]
-	switch line[0] {
-	case '+', ':':
-		return rest, nil
-	case '-':
-		return "", fmt.Errorf("%s", rest)
-	}
-	n, err := strconv.Atoi(rest)
-	if err != nil {
-		return "", fmt.Errorf("not understood: %q", line)
-	}
-	if n < 0 {
+	return text(r)
+}
+
+func text(r nodeclient.Reply) (string, error) {
+	switch {
+	case r.Err != nil:
+		return "", r.Err
+	case r.Null:
 		return Nil, nil
+	case r.List == nil:
+		return r.Text, nil
 	}
-	if line[0] == '$' {
-		value := make([]byte, n+2)
-		_, err := io.ReadFull(c.r, value)
-		return string(value[:n]), err
-	}
-	elements := make([]string, n)
-	for i := range elements {
-		if elements[i], err = c.Receive(); err != nil {
+	elements := make([]string, len(r.List))
+	for i, one := range r.List {
+		var err error
+		if elements[i], err = text(one); err != nil {
 			return "", err
 		}
 	}

@@ -47,6 +47,9 @@ func Dial(ctx context.Context, address string, patience time.Duration) (*Client,
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
+// Address is the one by which the node knows the connection.
+func (c *Client) Address() string { return c.conn.LocalAddr().String() }
+
 // Queue adds a command to the pipeline.
 func (c *Client) Queue(args ...string) {
 	c.out.Array(len(args))
