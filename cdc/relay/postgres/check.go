@@ -27,10 +27,11 @@ func Check(ctx context.Context, opts Options, specs []row.Spec) error {
 	if err != nil {
 		return err
 	}
+	var denied error
 	if len(todo.statements) > 0 && !todo.owner {
-		return todo.denied()
+		denied = todo.denied()
 	}
-	return errors.Join(l.checkSlot(ctx, d), l.checkTable(ctx, d), l.checkSender(ctx, d))
+	return errors.Join(denied, l.checkSlot(ctx, d), l.checkTable(ctx, d), l.checkSender(ctx, d))
 }
 
 const roomQuery = `SELECT (SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user),
