@@ -373,6 +373,35 @@ func TestRelayIgnoresForgeries(t *testing.T) {
 	})
 }
 
+// What came here by replication has the time that its origin's clock gave it,
+// which says nothing of when it could be read here.
+func TestRelayIgnoresClocksOfOrigins(t *testing.T) {
+	eachServer(t, func(t *testing.T, p *stack.Postgres) {
+		stacktest.Exec(t, p, `CREATE TABLE users (id int PRIMARY KEY, v int)`, `SELECT pg_replication_origin_create('elsewhere')`)
+		topic := newShelf(1)
+		ship(t, logOptions(p), topic, usersSpec)
+		topic.settled(t, p)
+		stacktest.Exec(t, p, `SELECT pg_replication_origin_session_setup('elsewhere');
+			SELECT pg_replication_origin_xact_setup('0/1', now() + interval '1 hour'); INSERT INTO users VALUES (1, 1)`)
+		topic.settled(t, p)
+		topic.mu.Lock()
+		defer topic.mu.Unlock()
+		shipped := 0
+		for _, r := range topic.records[0] {
+			if r.Change == nil || r.Change.Op != event.Insert {
+				continue
+			}
+			shipped++
+			if late := r.Change.Commit.Sub(topic.reached[0]); late > 0 {
+				t.Errorf("a change is as of %v after a checkpoint behind it", late)
+			}
+		}
+		if shipped != 1 {
+			t.Errorf("%d changes", shipped)
+		}
+	})
+}
+
 // With its topic away for a while a relay holds what it has read, and the
 // server keeps the rest.
 func TestRelayWithoutTopic(t *testing.T) {
