@@ -80,14 +80,19 @@ func (c *client) policy(ctx context.Context) (policy, error) {
 
 // take reads one setting. What is no number stays unknown.
 func (p *policy) take(name, value string) {
-	n, _ := strconv.ParseInt(value, 10, 64)
-	switch name {
-	case "cleanup.policy":
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case name == "cleanup.policy":
 		p.cleanup = value
+		return
+	case err != nil:
+		return
+	}
+	switch name {
 	case "retention.ms":
-		// Beyond what a Duration holds is for ever.
+		// Beyond what a Duration holds is for ever, and 0 is known.
 		if p.retention = -1; n >= 0 && n < int64(1<<63-1)/int64(time.Millisecond) {
-			p.retention = time.Duration(n) * time.Millisecond
+			p.retention = max(1, time.Duration(n)*time.Millisecond)
 		}
 	case "max.message.bytes":
 		p.maxBytes = int(n)

@@ -71,6 +71,15 @@ func TestReplicatedTopicIsMadeSafe(t *testing.T) {
 	}
 }
 
+func TestRetentionOfNothing(t *testing.T) {
+	for value, unfit := range map[string]bool{"0": true, "": false, "3600000": false} {
+		var p policy
+		if p.take("retention.ms", value); (p.unfit(0) != "") != unfit {
+			t.Errorf("%q: unfit because %q", value, p.unfit(0))
+		}
+	}
+}
+
 func TestRetentionWithoutEnd(t *testing.T) {
 	for _, value := range []string{"-1", "9223372036854775807"} {
 		var p policy
