@@ -74,9 +74,9 @@ func (p Position) Known() bool { return p != Position{} }
 
 // Identity names the primary that answered: two answers with the same Identity
 // come from one unbroken history. For PostgreSQL these are the system
-// identifier, the timeline and the server's start; for SQLite an identifier
-// kept in the file and its incarnation. The zero Identity is no primary (a
-// replica, or nobody).
+// identifier, the timeline and when the server last began anew; for SQLite an
+// identifier kept in the file and its incarnation. The zero Identity is no
+// primary (a replica, or nobody).
 type Identity struct {
 	System   uint64
 	Timeline uint64

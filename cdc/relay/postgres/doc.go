@@ -30,7 +30,8 @@
 // nothing is handed out, and no stream begins, until all transactions below a
 // number that was drawn afterwards have ended. The same holds for a table that
 // joins the publication: rows that an open transaction wrote before are not
-// published. (A transaction that was prepared and forgotten holds that up.)
+// published. (A transaction that was prepared and forgotten holds that up:
+// [Log.Waiting] says so.)
 //
 // # Checkpoints
 //
@@ -43,8 +44,10 @@
 //
 // A table whose fingerprint differs from the one that was announced last makes
 // a change of all its rows, in front of the checkpoint. What was announced is
-// kept in the topic's checkpoints. A relation of the log that has other columns
-// than readers know of makes such a change in front of its first row.
+// kept in the topic's checkpoints. A table that went away and came back is
+// announced as well, though it looks the same: what was written to it meanwhile
+// is not published. A relation of the log that has other columns than readers
+// know of makes such a change in front of its first row.
 //
 // # Positions
 //
@@ -77,9 +80,10 @@
 // One session reads a slot; other relays stand by and take over when it ends:
 // at once, or 10 s after a reader has gone silent. A slot that the server has
 // given up is dropped and made anew, which is another stream: everything is
-// dropped. Promotion of a standby, and a restart, are another identity of the
-// source, so another stream too. metrics.go has how much log the server keeps,
-// and when the slot is in danger; those go on while Kafka is away.
+// dropped. Promotion of a standby, a restart, and recovery from the crash of a
+// backend are another identity of the source, so another stream too. metrics.go
+// has how much log the server keeps, and when the slot is in danger; those go on
+// while Kafka is away.
 //
 // # Use
 //
