@@ -84,11 +84,11 @@ func (a *Applier) Record(partition int, offset int64, _, value []byte) {
 // apply applies a record of the partition's stream in the order of contract
 // 6.1.
 func (a *Applier) apply(p *partition, r *event.Record, offset int64, value []byte) {
-	// The first record of a log follows none: one that does is of a log that
-	// was made anew under a relay which has not noticed.
-	p.anchored = p.anchored || offset == 0
 	place := p.placeOf(r)
-	if place == hole {
+	// The first record of a log follows none. One that does, or that comes where
+	// others of its stream have been, is of a log that was made anew under a
+	// relay which has not noticed: what the old one held last may be missing.
+	if place == hole || offset == 0 && (r.Prev.Known() || p.mark.Known()) {
 		p.anchored = false
 		a.gap(gapHole, a.wm.fall)
 		place = p.placeOf(r)

@@ -59,7 +59,7 @@ func TestConcurrently(t *testing.T) {
 			ship := func(r event.Record) {
 				r.Stream, r.Prev = stream.Hash(), prev
 				prev = r.Position
-				a.Record(p, 0, nil, event.Append(nil, &r))
+				a.Record(p, 1, nil, event.Append(nil, &r))
 			}
 			for i := range uint64(rounds) {
 				ship(event.Record{Position: at(2*i + 1), Change: &event.Change{Table: "users", Op: event.Delete, Commit: sec(float64(i)),
@@ -91,7 +91,7 @@ func TestConcurrently(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p := range partitions {
-		a.Record(p, 0, nil, event.Append(nil, &event.Record{Stream: stream.Hash(), Prev: at(2 * rounds), Position: at(2*rounds + 1),
+		a.Record(p, 1, nil, event.Append(nil, &event.Record{Stream: stream.Hash(), Prev: at(2 * rounds), Position: at(2*rounds + 1),
 			Checkpoint: &event.Checkpoint{T: sec(rounds), Stream: stream}}))
 	}
 	if got := wm.Load(); got != sec(rounds) {
@@ -243,7 +243,7 @@ func BenchmarkAppendAndRecord(b *testing.B) {
 	a.cache = &discard{}
 	b.ReportAllocs()
 	for b.Loop() {
-		a.Record(0, 0, nil, in())
+		a.Record(0, 1, nil, in())
 	}
 }
 
@@ -260,18 +260,27 @@ func BenchmarkAppend(b *testing.B) {
 // was empty too has no mark to see the hole by.
 func TestFirstRecordOfALogFollowsNone(t *testing.T) {
 	for name, test := range map[string]struct {
-		offset int64
-		gaps   uint64
+		offset  int64
+		follows bool
+		gaps    uint64
 	}{
-		"the first of its log": {0, 1},
-		"not the first":        {1, 0},
+		"first of its log, follows another": {0, true, 1},
+		"first of its log, follows none":    {0, false, 1},
+		"not the first":                     {1, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _, in := running(t)
 			a.Attached(1)
 			before := a.Status().Gaps
 			in()
-			a.Record(0, test.offset, nil, in()) // the change before it was in the old log
+			r, err := event.Decode(in()) // the change before it was in the old log
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !test.follows {
+				r.Prev = proxy.Position{}
+			}
+			a.Record(0, test.offset, nil, event.Append(nil, r))
 			if got := a.Status().Gaps - before; got != test.gaps {
 				t.Errorf("%d gaps, want %d", got, test.gaps)
 			}

@@ -57,7 +57,7 @@ func everyChangeIsApplied(t *testing.T) error {
 	a, cache, in := running(t)
 	for i := range 3000 {
 		cache.take()
-		a.Record(0, int64(i), nil, in())
+		a.Record(0, int64(i)+1, nil, in())
 		if got := cache.take(); len(got) != 2 {
 			return fmt.Errorf("change %d: %q", i, got)
 		}

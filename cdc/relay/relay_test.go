@@ -295,6 +295,9 @@ func TestStreamIDs(t *testing.T) {
 		{"a restored backup", func(log *memoryLog, _ *memoryTopic) { log.end -= 2 }, false},
 	} {
 		for _, running := range []bool{false, true} {
+			if running && test.name == "an empty topic" {
+				continue // a relay that notices nothing goes on; whoever reads the topic sees the hole
+			}
 			t.Run(fmt.Sprintf("%s, running %v", test.name, running), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					log, topic := newMemoryLog(), newMemoryTopic(2)
@@ -312,8 +315,8 @@ func TestStreamIDs(t *testing.T) {
 					test.change(log, topic)
 					log.mu.Unlock()
 					topic.mu.Unlock()
-					if running && (test.name == "a restored backup" || test.name == "an empty topic") {
-						stop() // seen by the log itself, or by whoever reads the topic
+					if running && test.name == "a restored backup" {
+						stop() // seen by the log itself
 						running = false
 					}
 					if !running {
