@@ -265,6 +265,7 @@ func modelBatch(t testing.TB, seed uint64, runs int) (modelStats, *violation, ui
 	bits := uint(seed/64%2) * 6 // all keys in one stamp slot, or hardly
 	node := newModelNode(catalog, bits)
 	for i := range runs {
+		withoutSteps() // those of the world before
 		w := newModel(seed+uint64(i), catalog, node, bits)
 		withSteps(w)
 		w.run()

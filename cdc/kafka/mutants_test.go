@@ -39,14 +39,15 @@ func TestGapSilentIsCaught(t *testing.T) {
 	})
 }
 
-// What is appended once Attached was called comes.
+// What is appended once Attached was called comes, all of it: the last record
+// comes in any case.
 func TestEpochBeforePositionIsCaught(t *testing.T) {
 	s := newScene(t) // whose own tail must not be the one that misses a record
 	next := int64(1)
 	caught(t, hook.EpochBeforePosition, func(t *testing.T) bool {
-		next += 2 // "between" is behind what was there before
+		next += 3 // "between" is behind what was there before
 		e := newEar()
-		e.onAttached = func() { put(t, s.p, 0, "between") }
+		e.onAttached = func() { put(t, s.p, 0, "between", "before the end") }
 		answered(t, start(t, options(s.ListenAddrs()), e, quiet()), next)
 		put(t, s.p, 0, "after")
 		return index(e.untilRecord(t, "after"), "between") >= 0
