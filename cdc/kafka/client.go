@@ -68,11 +68,15 @@ func (c *client) close() {
 
 // ask sends one request and waits for the answer until the timeout. Without a
 // deadline in its context a request would leave the transport's goroutine
-// waiting for ever.
+// waiting for ever. The error names the mend.
 func (c *client) ask(ctx context.Context, timeout time.Duration, req kafkago.Request) (kafkago.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return c.transport.RoundTrip(ctx, c.addr(), req)
+	res, err := c.transport.RoundTrip(ctx, c.addr(), req)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, mend(err, c.opts.Brokers))
+	}
+	return res, nil
 }
 
 func (c *client) addr() net.Addr {

@@ -1,8 +1,15 @@
 package kafka
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
 
 	kafkago "github.com/segmentio/kafka-go"
 )
@@ -89,4 +96,39 @@ func classify(err error) class {
 	// certificate that ran out and even a password (brokers that restart
 	// refuse good ones until they have read theirs) when somebody mends them.
 	return retry
+}
+
+// mend says what lets a request through to these brokers that was not
+// answered, in the settings' words. It begins with a colon, or is empty.
+func mend(err error, brokers []string) string {
+	var network *net.OpError
+	var header tls.RecordHeaderError
+	isNetwork := errors.As(err, &network)
+	switch {
+	case untrusted(err):
+		return ": give the brokers' authority with kafka.tls.ca_file, or the name in their certificate with kafka.tls.server_name"
+	case isNetwork && network.Op == "remote error": // a broker's last word over TLS
+		return ": show the brokers a certificate that they trust, with kafka.tls.cert_file and kafka.tls.key_file"
+	case errors.Is(err, kafkago.SASLAuthenticationFailed):
+		return ": correct kafka.sasl.username or kafka.sasl.password, or make the brokers know that user"
+	case errors.Is(err, kafkago.UnsupportedSASLMechanism):
+		return ": set kafka.sasl.mechanism to one that the brokers have enabled"
+	case errors.Is(err, kafkago.IllegalSASLState):
+		return ": nobody signs in at this listener: name another in kafka.brokers, or leave kafka.sasl out"
+	case errors.As(err, &header), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		// A broker that is spoken to in another way than its listener's hangs
+		// up without a word.
+		return ": the broker is going down, or its listener wants another kafka.tls or kafka.sasl"
+	case isNetwork && network.Op == "dial", errors.Is(err, context.DeadlineExceeded):
+		return ": start the brokers (" + strings.Join(brokers, ", ") + "), or correct kafka.brokers"
+	}
+	return ""
+}
+
+// untrusted reports whether a broker's certificate was not accepted.
+func untrusted(err error) bool {
+	var verify *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	return errors.As(err, &verify) || errors.As(err, &authority)
 }

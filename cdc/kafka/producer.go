@@ -144,8 +144,12 @@ const noPartition = -1
 // many calls that takes.
 func (p *Producer) persist(ctx context.Context, partition int, f func() error) error {
 	var wait backoff
+	var last error
 	for {
 		err := f()
+		if last == nil || ctx.Err() == nil { // that time is up says nothing of the brokers
+			last = err
+		}
 		switch {
 		case err == nil:
 			p.news.appends(partition)
@@ -156,7 +160,7 @@ func (p *Producer) persist(ctx context.Context, partition int, f func() error) e
 			p.news.waits(partition, err)
 		}
 		if !pause(ctx, wait.next()) {
-			return fmt.Errorf("%w; last: %w", ctx.Err(), err)
+			return fmt.Errorf("%w; last: %w", ctx.Err(), last)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/freshet-cache/freshet/cdc/kafka"
@@ -70,7 +69,7 @@ func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Lo
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	r := &Relay{config: c, log: log, changes: changes, producer: producer, registry: newRegistry()}
-	r.relay = relay.New(changes, seams.Topic(&topic{Producer: producer, brokers: c.Stream.Kafka.Brokers, partitions: c.Relay.Partitions}), log, relay.Options{
+	r.relay = relay.New(changes, seams.Topic(&topic{Producer: producer, partitions: c.Relay.Partitions}), log, relay.Options{
 		Slot:               c.Relay.Slot,
 		CheckpointInterval: time.Duration(c.Relay.CheckpointInterval),
 		PollInterval:       time.Duration(c.Relay.PollInterval),
@@ -133,7 +132,6 @@ func (r *Relay) ship(ctx context.Context) error {
 // topic is the relay's topic, which it makes if it is not there.
 type topic struct {
 	*kafka.Producer
-	brokers    []string
 	partitions int // of a topic that is made
 	fits       int // the number of partitions with which it was found to fit
 }
@@ -150,9 +148,6 @@ func (t *topic) Partitions(ctx context.Context) (int, error) {
 		if err = t.EnsureTopic(ctx, n); err == nil {
 			t.fits = n
 		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("no broker answers at %s: start one, or correct stream.kafka.brokers: %w", strings.Join(t.brokers, ", "), err)
 	}
 	return n, err
 }
