@@ -27,7 +27,8 @@ type Kafka struct {
 }
 
 // StartKafka starts a broker with no topics. Settings are lines of
-// server.properties. With a forwarder, clients are led through it.
+// server.properties; a line listeners=… names more of them, beside the one
+// without encryption. With a forwarder, clients are led through it.
 // FRESHET_KAFKA names a broker to use instead, as HOST:PORT.
 func StartKafka(ctx context.Context, through *Forwarder, settings ...string) (*Kafka, error) {
 	if given := os.Getenv("FRESHET_KAFKA"); given != "" {
@@ -114,9 +115,17 @@ func (k *Kafka) configure(through *Forwarder, more []string) error {
 		through.To(k.broker)
 		k.address = through.Address()
 	}
-	own := fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d\nadvertised.listeners=PLAINTEXT://%s\ncontroller.quorum.voters=1@127.0.0.1:%d\nlog.dirs=%s\n",
-		k.broker, control, k.address, control, filepath.Join(k.dir, "data"))
-	return os.WriteFile(k.properties(), []byte(properties+own+strings.Join(more, "\n")+"\n"), 0o644)
+	lines, listeners := []string{}, ""
+	for _, line := range more {
+		if own, found := strings.CutPrefix(line, "listeners="); found {
+			listeners += "," + own
+			continue
+		}
+		lines = append(lines, line)
+	}
+	own := fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d%s\nadvertised.listeners=PLAINTEXT://%s%s\ncontroller.quorum.voters=1@127.0.0.1:%d\nlog.dirs=%s\n",
+		k.broker, control, listeners, k.address, listeners, control, filepath.Join(k.dir, "data"))
+	return os.WriteFile(k.properties(), []byte(properties+own+strings.Join(lines, "\n")+"\n"), 0o644)
 }
 
 // format makes the broker's data folder.

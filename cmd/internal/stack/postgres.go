@@ -153,6 +153,19 @@ func (p *Postgres) Data() string {
 	return p.data()
 }
 
+// Put writes a file into the data folder, as the server's own that nobody else
+// may read. The server finds it by that name.
+func (p *Postgres) Put(name string, content []byte) error {
+	if !p.Ours() {
+		return ErrNotOurs
+	}
+	path := filepath.Join(p.data(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	return give(path)
+}
+
 // Exec runs statements as the superuser in database postgres, each in a
 // transaction of its own.
 func (p *Postgres) Exec(ctx context.Context, statements ...string) error {
@@ -223,8 +236,8 @@ func runsAs() string {
 	return ""
 }
 
-// give hands a folder to the user that PostgreSQL runs as.
-func give(dir string) error {
+// give hands a folder or a file to the user that PostgreSQL runs as.
+func give(path string) error {
 	if !isRoot() {
 		return nil
 	}
@@ -232,7 +245,7 @@ func give(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.Chown(dir, int(uid), int(gid))
+	return os.Chown(path, int(uid), int(gid))
 }
 
 // asOwner runs a tool as the user that PostgreSQL runs as.
