@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/pbkdf2"
 	"crypto/sha512"
 	"fmt"
@@ -278,5 +279,21 @@ func TestRealSecureBrokerRefuses(t *testing.T) {
 		if strings.Contains(text, "wrong") || strings.Contains(text, "right") {
 			t.Errorf("%s: the password is in: %s", one.name, text)
 		}
+	}
+	endsOverMechanism(t, p, f, papers)
+}
+
+// Where no waiting helps, a node ends and says why.
+func endsOverMechanism(t *testing.T, p *stack.Postgres, f fortress, papers authority) {
+	t.Helper()
+	s := way{broker: f.signed, settings: trusting(papers) + signs("scram-sha-256", "scram", "RIGHT")}.shop(t, p.URL("", ""))
+	n, err := node.Open(t.Context(), s.config, s.log())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := n.Run(ctx); err == nil || !strings.Contains(err.Error(), "kafka.sasl.mechanism") {
+		t.Errorf("got %v", err)
 	}
 }
