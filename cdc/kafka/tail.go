@@ -143,11 +143,15 @@ func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []
 	}
 	parts := make([]*partition, len(ends))
 	for i, end := range ends {
-		parts[i] = newPartition(i, max(starts[i], end-1), policy.compacts())
+		// Holes do not matter before the position: what is there is not followed.
+		parts[i] = newPartition(i, max(starts[i], end-1), true)
 	}
 	lasts, err := t.lasts(ctx, parts, ends)
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, p := range parts {
+		p.compacted = policy.compacts()
 	}
 	handler.Attached(len(parts))
 	for _, l := range lasts {

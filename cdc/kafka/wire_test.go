@@ -90,6 +90,17 @@ func TestHolesWithoutCompaction(t *testing.T) {
 	e.untilLost(t, jump)
 }
 
+// A hole before the position, where nothing is followed yet, holds up nobody:
+// neither is the topic known to compact, nor does the log end with a record.
+func TestHoleAtTheEndIsNotFollowed(t *testing.T) {
+	c := cluster(t, kfake.SeedTopics(1, topic))
+	put(t, producer(t, options(c.ListenAddrs())), 0, "0", "1", "2")
+	serve(c, []batch{{base: 0, last: 2, records: []int64{0}}}, func([]byte) {})
+	e := newEar()
+	start(t, options(c.ListenAddrs()), e, quiet())
+	e.untilAttached(t)
+}
+
 // One partition's batch fails its CRC: it stands still, the other goes on, and
 // nothing is skipped once it is whole again.
 func TestUndecodableBatchHoldsUpItsPartitionOnly(t *testing.T) {
