@@ -22,6 +22,8 @@ type Config struct {
 	UseCases []UseCase `yaml:"use_cases" doc:"The mapped tables. A use case's name is the prefix of its keys."`
 	Users    []User    `yaml:"users" doc:"Who may connect, and do what. Without users, everybody who reaches node.listen may do everything."`
 	Ring     Ring      `yaml:"ring" doc:"Who owns which key. Without members, this node owns all."`
+	Audit    Audit     `yaml:"audit" doc:"Compares what is cached with the source, off the request path."`
+	Conform  Conform   `yaml:"conform" doc:"How \"freshet conform --config\" may disturb this deployment: not used by anything else."`
 
 	where map[string]int // line of each setting that was given, by path
 	file  string
@@ -84,7 +86,9 @@ type Postgres struct {
 
 // Stream is how changes arrive.
 type Stream struct {
-	Kafka Kafka `yaml:"kafka" doc:"The Kafka cluster and topic."`
+	Format   string   `yaml:"format" default:"freshet" enum:"freshet,debezium" doc:"Whose records the topic has: those of \"freshet relay\", or Debezium's."`
+	Kafka    Kafka    `yaml:"kafka" doc:"The Kafka cluster and topic."`
+	Debezium Debezium `yaml:"debezium" doc:"What is to be known of a Debezium connector, with format: debezium."`
 }
 
 // Kafka is one topic of a cluster, and the way to it.

@@ -25,6 +25,9 @@ func (c *Config) Validate() error {
 	c.validateUseCases(bad)
 	c.validateUsers(bad)
 	c.validateRing(bad)
+	c.validateDebezium(bad)
+	c.validateAudit(bad)
+	c.validateConform(bad)
 	return errors.Join(errs...)
 }
 
