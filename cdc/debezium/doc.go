@@ -1,0 +1,2 @@
+// Package debezium decodes the records of Debezium's connectors.
+package debezium
