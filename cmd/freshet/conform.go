@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
 )
 
@@ -81,7 +81,7 @@ func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error 
 // conformPart is one process of an embedded deployment.
 func conformPart(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := flags(partCommand, "", stdout)
-	var p embedded.Part
+	var p part.Part
 	f.StringVar(&p.Kind, "kind", "", "broker, relay or node")
 	f.StringVar(&p.Config, "config", "", "its configuration")
 	f.StringVar(&p.Front, "front", "", "where a broker's clients come to")
@@ -95,5 +95,5 @@ func conformPart(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := mutate(*mutant); err != nil {
 		return err
 	}
-	return embedded.Run(ctx, p, os.Stdin, stdout, logger(slog.LevelInfo, stderr))
+	return part.Run(ctx, p, os.Stdin, stdout, logger(slog.LevelInfo, stderr))
 }

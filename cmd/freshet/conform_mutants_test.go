@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 )
 
 var (
@@ -112,7 +112,7 @@ func TestMutantsAreNamed(t *testing.T) {
 		t.Error("there is a mutant of that name")
 	}
 	for name := range caught {
-		if _, ok := embedded.Mutants()[name]; !ok {
+		if _, ok := part.Mutants()[name]; !ok {
 			t.Errorf("there is no mutant %q", name)
 		}
 	}

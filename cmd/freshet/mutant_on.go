@@ -5,7 +5,7 @@ package main
 import (
 	"flag"
 
-	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 )
 
 // mutantFlag lets the parts of a run be without one rule of the contract.
@@ -17,5 +17,5 @@ func mutate(name string) error {
 	if name == "" {
 		return nil
 	}
-	return embedded.Mutate(name)
+	return part.Mutate(name)
 }

@@ -73,6 +73,7 @@ var layers = []struct {
 	{"cmd/internal/conform/run", []string{"cmd/internal/conform/fault", "cmd/internal/conform/history", "cmd/internal/conform/load", "proxy/source/clock"}, "one run against any deployment"},
 	{"cmd/internal/conform/embedded", []string{"cmd/internal/conform/...", "proxy/source/sqlite"}, "a deployment out of this binary"},
 	{"cmd/internal/conform/part", []string{"..."}, "this program as the parts of a deployment: it steps in at their seams"},
+	{"cmd/internal/doctor/pipeline", []string{"proxy"}, "what a stream can carry, for who checks a deployment and who tries one"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
 	{"cmd/internal/stack", nil, "starts processes, and knows nothing of what is tried with them"},
 	{"cmd/internal/stack/stacktest", []string{"cmd/internal/stack"}, "the same for tests"},

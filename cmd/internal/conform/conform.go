@@ -14,6 +14,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
@@ -33,9 +34,27 @@ type Options struct {
 	Part       []string // what makes it be a part of the deployment
 }
 
-// Embedded starts a deployment, runs against it, ends it, and judges what was
+// deployment is what is started, disturbed and ended.
+type deployment interface {
+	run.Deployment
+	Database() table.Database
+	UseCases() []load.UseCase
+	Faults(part.Change) []fault.Fault
+	// Histories are the files that its own processes have written.
+	Histories() []string
+	// End ends whatever may write to the table, and Close the rest.
+	End() error
+	Close() error
+}
+
+// Embedded is a run against a deployment out of this program alone.
+func Embedded(ctx context.Context, o Options) (*check.Verdict, error) {
+	return o.run(ctx, func(p part.Options) (deployment, error) { return embedded.Open(ctx, p) })
+}
+
+// run starts a deployment, runs against it, ends it, and judges what was
 // written down.
-func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
+func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, error)) (v *check.Verdict, err error) {
 	if err := os.MkdirAll(o.Out, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: name another folder with --out", err)
 	}
@@ -44,13 +63,14 @@ func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d, err := embedded.Open(ctx, embedded.Options{Executable: o.Executable, Args: o.Part, Dir: dir, Out: o.Out, Nodes: o.Nodes})
+	d, err := open(part.Options{Executable: o.Executable, Args: o.Part, Dir: dir, Out: o.Out, Nodes: o.Nodes})
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	file, err := run.Create(o.Out)
 	if err != nil {
-		return nil, errors.Join(err, d.Close())
+		return nil, err
 	}
 	if err := errors.Join(o.traffic(ctx, d, file), file.Close()); err != nil {
 		return nil, err
@@ -65,8 +85,8 @@ func Embedded(ctx context.Context, o Options) (v *check.Verdict, err error) {
 var errInterrupted = errors.New("the run was interrupted, so there is no verdict; what it wrote down so far is left")
 
 // traffic is the run itself. Before the last writes are looked up the
-// deployment has ended, so that none can be under way.
-func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run.File) error {
+// nodes have ended, so that none can be under way.
+func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) error {
 	l := load.New(d.Database(), d, d.UseCases(), file.Writer, load.Options{
 		Seed: o.Seed, Keys: 2000, Patience: 10 * time.Second,
 		Writers: 4, WritePause: 40 * time.Millisecond,
@@ -74,7 +94,7 @@ func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run
 	})
 	faults, err := o.faults(d.Faults(changing(l)))
 	if err != nil {
-		return errors.Join(err, d.Close())
+		return errors.Join(err, d.End())
 	}
 	r := &run.Run{
 		Deployment: d, Load: l, History: file.Writer, Faults: faults,
@@ -88,7 +108,7 @@ func (o *Options) traffic(ctx context.Context, d *embedded.Deployment, file *run
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
-	if err = errors.Join(err, d.Close()); err != nil {
+	if err = errors.Join(err, d.End()); err != nil {
 		return err
 	}
 	return r.Finish(ctx)
@@ -100,7 +120,7 @@ func calm(total time.Duration) time.Duration { return min(total/4, 14*time.Secon
 
 // changing changes the whole table, and fills it again where that has emptied
 // it.
-func changing(l *load.Load) embedded.Change {
+func changing(l *load.Load) part.Change {
 	return func(ctx context.Context, op table.Op) error {
 		if err := l.Change(ctx, op); err != nil || op == table.Reshape {
 			return err

@@ -2,7 +2,7 @@
 // against a deployment, and the verdict on its history.
 //
 // [Embedded] brings its deployment along. The parts are packages of their own:
-// table is what is written, load is the traffic, fault and embedded are what
+// table is what is written, load is the traffic, fault and part are what
 // goes wrong, run joins them and writes the history, check judges it, report
 // shows what was found.
 package conform

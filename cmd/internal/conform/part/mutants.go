@@ -1,6 +1,6 @@
 //go:build mutants
 
-package embedded
+package part
 
 import (
 	"fmt"

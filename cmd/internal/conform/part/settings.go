@@ -1,4 +1,4 @@
-package embedded
+package part
 
 import (
 	"fmt"
@@ -12,36 +12,37 @@ import (
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
 
-// partitions of the topic at first.
-const partitions = 4
+// Partitions of the topic at first.
+const Partitions = 4
 
-// delta is the bound by which faults are measured.
-const delta = time.Second
+// Delta is the bound by which faults are measured.
+const Delta = time.Second
 
-// useCases are the ways to the rows: each takes another path through a node.
-func useCases() []load.UseCase {
+// UseCases are the ways to the rows: each takes another path through a node.
+func UseCases() []load.UseCase {
 	of := func(name string, bound time.Duration) load.UseCase {
 		return load.UseCase{UseCase: history.UseCase{Name: name, Bound: bound}}
 	}
-	row, value, alias, small := of("row", delta), of("value", delta/4), of("alias", delta/4), of("small", 2*delta)
+	row, value, alias, small := of("row", Delta), of("value", Delta/4), of("alias", Delta/4), of("small", 2*Delta)
 	row.WholeRow = true
 	value.Writable = true
 	alias.ByAlias = true
 	return []load.UseCase{row, value, alias, small}
 }
 
-// settings is the configuration of a part. The use case "small" has so little
+// settings is the configuration of a part, over a source in the words of a
+// configuration. The use case "small" has so little
 // memory that its entries are pushed out all the time.
-func settings(database, broker, name string) []byte {
+func settings(source, broker, name string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, `source: {sqlite: {path: %q}}
+	fmt.Fprintf(&b, `source: %s
 stream: {kafka: {brokers: [%q], client_id: %q}}
 relay: {partitions: %d, checkpoint_interval: 50ms, admin: "127.0.0.1:0"}
 node: {listen: "127.0.0.1:0", admin: "127.0.0.1:0", drain_timeout: 2s}
 memory: {budget: 32MiB}
 use_cases:
-`, database, broker, name, partitions)
-	for _, u := range useCases() {
+`, source, broker, name, Partitions)
+	for _, u := range UseCases() {
 		fmt.Fprintf(&b, "  - {name: %s, table: %s, bound: %s", u.Name, table.Rows, u.Bound)
 		if u.ByAlias {
 			fmt.Fprintf(&b, ", key: [%s]", table.Alias)
@@ -57,8 +58,8 @@ use_cases:
 	return []byte(b.String())
 }
 
-// hostClock reads the host's clock by the run's.
-func hostClock() history.Clock {
+// HostClock reads the host's clock by the run's.
+func HostClock() history.Clock {
 	before := clock.Boottime()
 	t := proxy.Time(time.Now().UnixNano())
 	after := clock.Boottime()

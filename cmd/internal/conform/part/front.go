@@ -1,4 +1,4 @@
-package embedded
+package part
 
 import (
 	"encoding/binary"
@@ -9,10 +9,10 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
-// front is where all clients of the broker come to. The first request of a
+// Front is where all clients of the broker come to. The first request of a
 // connection says whose it is, and each client has a way of its own to the
 // broker, which can be disturbed.
-type front struct {
+type Front struct {
 	door *stack.Forwarder
 
 	mu     sync.Mutex
@@ -21,8 +21,9 @@ type front struct {
 	closed bool
 }
 
-func newFront() (*front, error) {
-	f := &front{ways: map[string]*stack.Forwarder{}}
+// NewFront opens it. It leads nowhere yet.
+func NewFront() (*Front, error) {
+	f := &Front{ways: map[string]*stack.Forwarder{}}
 	door, err := stack.NewRouter(f.lead)
 	if err != nil {
 		return nil, err
@@ -31,10 +32,14 @@ func newFront() (*front, error) {
 	return f, nil
 }
 
-func (f *front) address() string { return f.door.Address() }
+// Address is where clients come to.
+func (f *Front) Address() string { return f.door.Address() }
 
-// to sets where the broker now is.
-func (f *front) to(address string) {
+// Door is what listens there.
+func (f *Front) Door() *stack.Forwarder { return f.door }
+
+// To sets where the broker now is.
+func (f *Front) To(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.target = address
@@ -43,8 +48,8 @@ func (f *front) to(address string) {
 	}
 }
 
-// way is the way of one client.
-func (f *front) way(client string) (*stack.Forwarder, error) {
+// Way is the way of one client.
+func (f *Front) Way(client string) (*stack.Forwarder, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -62,7 +67,8 @@ func (f *front) way(client string) (*stack.Forwarder, error) {
 	return w, nil
 }
 
-func (f *front) close() {
+// Close ends all connections.
+func (f *Front) Close() {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
@@ -73,12 +79,12 @@ func (f *front) close() {
 }
 
 // lead leads a connection to its client's way.
-func (f *front) lead(client io.Reader) (target string, head []byte, err error) {
+func (f *Front) lead(client io.Reader) (target string, head []byte, err error) {
 	head, name, err := introduction(client)
 	if err != nil {
 		return "", nil, err
 	}
-	w, err := f.way(name)
+	w, err := f.Way(name)
 	if err != nil {
 		return "", nil, err
 	}

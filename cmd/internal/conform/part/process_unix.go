@@ -1,6 +1,6 @@
 //go:build unix
 
-package embedded
+package part
 
 import (
 	"os/exec"
@@ -11,8 +11,8 @@ import (
 // run, which ends its parts in order.
 func own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// pause freezes it.
-func (p *process) pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
+// Pause freezes it.
+func (p *Process) Pause() error { return p.cmd.Process.Signal(syscall.SIGSTOP) }
 
-// resume lets it go on.
-func (p *process) resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }
+// Resume lets it go on.
+func (p *Process) Resume() error { return p.cmd.Process.Signal(syscall.SIGCONT) }

@@ -1,4 +1,4 @@
-package embedded
+package part
 
 import (
 	"bufio"
@@ -17,9 +17,9 @@ import (
 // to end: also on a machine that is busy with other things.
 const patience = 60 * time.Second
 
-// process is one part of the deployment, started any number of times. What it
+// Process is one part of the deployment, started any number of times. What it
 // is told, one tells it at a time; where it serves may be asked by all.
-type process struct {
+type Process struct {
 	name string
 	exe  string
 	args func(life uint64) []string // of its command line
@@ -30,14 +30,22 @@ type process struct {
 	address string // "": it is down
 	admin   string
 
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	paused bool
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
 }
 
-// start starts it and waits until it serves.
-func (p *process) start(ctx context.Context) error {
+// NewProcess returns a process that has not been started: that of a program
+// with arguments for each of its lives, whose errors go to the file logs.
+func NewProcess(name, exe, logs string, args func(life uint64) []string) *Process {
+	return &Process{name: name, exe: exe, logs: logs, args: args}
+}
+
+// Name is what it is called.
+func (p *Process) Name() string { return p.name }
+
+// Start starts it and waits until it serves.
+func (p *Process) Start(ctx context.Context) error {
 	logs, err := os.OpenFile(p.logs, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -63,7 +71,7 @@ func (p *process) start(ctx context.Context) error {
 	line, err := p.answer(ctx)
 	address, admin, ok := strings.Cut(strings.TrimPrefix(line, "serves "), " ")
 	if err != nil || !ok {
-		return errors.Join(fmt.Errorf("%s does not start; %s says why: %q, %w", p.name, p.logs, line, err), p.kill())
+		return errors.Join(fmt.Errorf("%s does not start; %s says why: %q, %w", p.name, p.logs, line, err), p.Kill())
 	}
 	p.mu.Lock()
 	p.address, p.admin = address, admin
@@ -72,7 +80,7 @@ func (p *process) start(ctx context.Context) error {
 }
 
 // answer reads one line, or kills the process that does not say any.
-func (p *process) answer(ctx context.Context) (string, error) {
+func (p *Process) answer(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { p.cmd.Process.Kill() })
@@ -82,7 +90,7 @@ func (p *process) answer(ctx context.Context) (string, error) {
 }
 
 // tell gives an order and waits until it is carried out.
-func (p *process) tell(ctx context.Context, order string) error {
+func (p *Process) tell(ctx context.Context, order string) error {
 	if _, err := io.WriteString(p.in, order+"\n"); err != nil {
 		return fmt.Errorf("tell %s to %s: %w", p.name, order, err)
 	}
@@ -95,8 +103,8 @@ func (p *process) tell(ctx context.Context, order string) error {
 	return nil
 }
 
-// kill ends it at once, as a power cut would.
-func (p *process) kill() error {
+// Kill ends it at once, as a power cut would.
+func (p *Process) Kill() error {
 	p.down()
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -104,14 +112,14 @@ func (p *process) kill() error {
 	return p.wait()
 }
 
-func (p *process) down() {
+func (p *Process) down() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.address, p.admin, p.paused = "", "", false
+	p.address, p.admin = "", ""
 }
 
 // wait takes in how it ended; that it was killed is no error here.
-func (p *process) wait() error {
+func (p *Process) wait() error {
 	err := p.cmd.Wait()
 	p.in.Close()
 	p.cmd = nil
@@ -122,14 +130,14 @@ func (p *process) wait() error {
 	return err
 }
 
-// end lets it end in good order.
-func (p *process) end() error {
+// End lets it end in good order.
+func (p *Process) End() error {
 	if p.cmd == nil {
 		return nil
 	}
 	p.down()
 	if err := p.in.Close(); err != nil {
-		return errors.Join(err, p.kill())
+		return errors.Join(err, p.Kill())
 	}
 	t := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
 	defer t.Stop()
@@ -141,8 +149,8 @@ func (p *process) end() error {
 	return err
 }
 
-// where tells where it serves, and which of its lives this is.
-func (p *process) where() (address, admin string, life uint64) {
+// Where tells where it serves, and which of its lives this is.
+func (p *Process) Where() (address, admin string, life uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.address, p.admin, p.life

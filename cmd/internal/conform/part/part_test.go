@@ -1,10 +1,11 @@
-package embedded
+package part
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -38,13 +39,13 @@ func TestFrontKnowsWhoComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broker.Close()
-	f, err := newFront()
+	f, err := NewFront()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
-	f.to(broker.Addr().String())
-	held, err := f.way("node-1")
+	defer f.Close()
+	f.To(broker.Addr().String())
+	held, err := f.Way("node-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestFrontKnowsWhoComes(t *testing.T) {
 		}
 	}()
 	for _, who := range []string{"node-1", "node-0"} {
-		c, err := net.Dial("tcp", f.address())
+		c, err := net.Dial("tcp", f.Address())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,14 +266,14 @@ func TestListen(t *testing.T) {
 }
 
 func TestSettingsAreAConfiguration(t *testing.T) {
-	c, err := config.Parse("node-0.yaml", settings("conform.db", "127.0.0.1:9", "node-0"), nil)
+	c, err := config.Parse("node-0.yaml", settings("{sqlite: {path: conform.db}}", "127.0.0.1:9", "node-0"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.UseCases) != len(useCases()) || c.Stream.Kafka.ClientID != "node-0" {
+	if len(c.UseCases) != len(UseCases()) || c.Stream.Kafka.ClientID != "node-0" {
 		t.Errorf("%+v", c)
 	}
-	for i, u := range useCases() {
+	for i, u := range UseCases() {
 		if time.Duration(c.UseCases[i].Bound) != u.Bound || c.UseCases[i].Name != u.Name {
 			t.Errorf("%+v is configured as %+v", u, c.UseCases[i])
 		}
@@ -282,7 +283,7 @@ func TestSettingsAreAConfiguration(t *testing.T) {
 // A process says where it serves, and ends with its input.
 func TestPartEndsWithItsInput(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "broker.yaml"), settings(filepath.Join(dir, "conform.db"), "127.0.0.1:9", "broker"))
+	write(t, filepath.Join(dir, "broker.yaml"), settings(fmt.Sprintf("{sqlite: {path: %q}}", filepath.Join(dir, "conform.db")), "127.0.0.1:9", "broker"))
 	inside, input := io.Pipe()
 	output, outside := io.Pipe()
 	ended := make(chan error, 1)

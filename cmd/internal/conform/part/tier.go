@@ -1,0 +1,135 @@
+package part
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+)
+
+// Options say what is deployed.
+type Options struct {
+	Executable string   // this program
+	Args       []string // what makes it be a part: those of the part follow
+	Dir        string   // where it may keep what it needs while it runs; it exists
+	Out        string   // where histories of fills and logs go; it exists
+	Nodes      int
+}
+
+// Tier is what every deployment has: a relay and nodes, in front of whose
+// broker a front stands. What they say of themselves may be asked by all.
+type Tier struct {
+	Front   *Front
+	Relay   *Process
+	Members []*Process // the nodes
+
+	opts Options
+}
+
+// NewTier prepares the processes. source gives the source of the one of that
+// name, in the words of a configuration.
+func NewTier(o Options, source func(name string) string) (t *Tier, err error) {
+	t = &Tier{opts: o}
+	if t.Front, err = NewFront(); err != nil {
+		return nil, err
+	}
+	if t.Relay, err = t.Part("relay", "relay", source("relay")); err != nil {
+		return nil, errors.Join(err, t.End())
+	}
+	for i := range o.Nodes {
+		name := "node-" + strconv.Itoa(i)
+		n, err := t.Part("node", name, source(name))
+		if err != nil {
+			return nil, errors.Join(err, t.End())
+		}
+		t.Members = append(t.Members, n)
+	}
+	return t, nil
+}
+
+// Part prepares a process, with a configuration of its own.
+func (t *Tier) Part(kind, name, source string) (*Process, error) {
+	config := filepath.Join(t.opts.Dir, name+".yaml")
+	args := func(life uint64) []string {
+		return append(slices.Clone(t.opts.Args), "--kind", kind, "--config", config, "--front", t.Front.Address(),
+			"--fills", t.fills(name, life), "--node", name, "--life", strconv.FormatUint(life, 10))
+	}
+	p := NewProcess(name, t.opts.Executable, filepath.Join(t.opts.Out, name+".log"), args)
+	return p, os.WriteFile(config, settings(source, t.Front.Address(), name), 0o600)
+}
+
+func (t *Tier) fills(node string, life uint64) string {
+	return filepath.Join(t.opts.Out, fmt.Sprintf("fills-%s-%d.jsonl", node, life))
+}
+
+// Start starts the relay and the nodes.
+func (t *Tier) Start(ctx context.Context) error {
+	for _, p := range append([]*Process{t.Relay}, t.Members...) {
+		if err := p.Start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End ends all of them, the nodes first: then nobody writes any more.
+func (t *Tier) End() error {
+	var errs []error
+	for _, p := range append(slices.Clone(t.Members), t.Relay) {
+		if p != nil {
+			errs = append(errs, p.End())
+		}
+	}
+	t.Front.Close()
+	return errors.Join(errs...)
+}
+
+// UseCases are those over the table.
+func (t *Tier) UseCases() []load.UseCase { return UseCases() }
+
+// Nodes names the nodes.
+func (t *Tier) Nodes() []string {
+	var out []string
+	for _, n := range t.Members {
+		out = append(out, n.name)
+	}
+	return out
+}
+
+func (t *Tier) named(name string) *Process {
+	for _, n := range t.Members {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// Address is where a node serves; empty while it is down.
+func (t *Tier) Address(node string) string {
+	address, _, _ := t.named(node).Where()
+	return address
+}
+
+// Admin is where a node's counters are, and which of its lives they are of.
+func (t *Tier) Admin(node string) (address string, life uint64) {
+	_, admin, life := t.named(node).Where()
+	return admin, life
+}
+
+// Histories are the files that the nodes have written.
+func (t *Tier) Histories() []string {
+	var out []string
+	for _, n := range t.Members {
+		_, _, lives := n.Where()
+		for life := uint64(1); life <= lives; life++ {
+			out = append(out, t.fills(n.name, life))
+		}
+	}
+	return out
+}
