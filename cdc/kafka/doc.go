@@ -115,5 +115,6 @@
 // one leader. partition.go and batch.go: what an answer means for one partition.
 // errors.go: reasons and classes. news.go: what the log says, once. client.go
 // and conns.go: the library, tamed.
-// producer.go, last.go, topic.go and policy.go: the relay's side.
+// producer.go, last.go, topic.go and policy.go: the relay's side. inspect.go: what
+// the brokers say of the topic, for who checks a deployment.
 package kafka
