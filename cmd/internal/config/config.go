@@ -23,7 +23,7 @@ type Config struct {
 	Users    []User    `yaml:"users" doc:"Who may connect, and do what. Without users, everybody who reaches node.listen may do everything."`
 	Ring     Ring      `yaml:"ring" doc:"Who owns which key. Without members, this node owns all."`
 	Audit    Audit     `yaml:"audit" doc:"Compares what is cached with the source, off the request path."`
-	Conform  Conform   `yaml:"conform" doc:"How \"freshet conform --config\" may disturb this deployment: not used by anything else."`
+	Conform  Conform   `yaml:"conform" doc:"What \"freshet conform --config\" has to know of this deployment, and may do to it: not used by anything else."`
 
 	where map[string]int // line of each setting that was given, by path
 	file  string
