@@ -66,5 +66,7 @@
 // Read source.go first, then pool.go, patience.go, load.go, replica.go, apply.go
 // with write.go, and scan.go; below them are plan.go, bind.go, mapping.go,
 // follow.go, catalog.go, name.go, field.go and checkpoint.go, and under all conn.go,
-// snapshot.go, settings.go, head.go, config.go, errors.go and away.go.
+// snapshot.go, settings.go, head.go, config.go, errors.go and away.go. inspect.go,
+// inspect_tables.go and inspect_slot.go are apart: what a database is found to be,
+// for who checks a deployment.
 package postgres
