@@ -135,6 +135,9 @@ func (t *tally) sumIsExact(u *useCase, last map[life]history.Counters) {
 
 func (t *tally) withinLimits(u *useCase, sum *counted, limits []limit) {
 	for reason, n := range sum.Fills {
+		if t.w.run.Live && reason == "neighbour" { // of what others write, too
+			continue
+		}
 		t.counts[C9].Judged++
 		i := slices.IndexFunc(limits, func(l limit) bool { return l.reason == reason })
 		switch {

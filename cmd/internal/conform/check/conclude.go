@@ -48,7 +48,7 @@ func (t *tally) verdict() *Verdict {
 		}
 	}
 	t.distributions(v)
-	v.Missing = t.missing(v)
+	v.Missing, v.Unchecked = t.missing(v), t.unchecked()
 	v.Result = result(v)
 	return v
 }
@@ -111,6 +111,17 @@ func (t *tally) missing(v *Verdict) []string {
 	lifted := ratio(h.Lifted, h.Hits)
 	miss(lifted < liftedShare, "while nothing was wrong %.1f %% of the hits on the hot head were older than Δ but for the stream, and %.0f %% are asked for", 100*lifted, 100*liftedShare)
 	return out
+}
+
+// unchecked says what a deployment that was there before does not tell.
+func (t *tally) unchecked() []string {
+	if !t.w.run.Live {
+		return nil
+	}
+	return []string{
+		"C9, in part: whether a key was filled twice at once, and whether all fills were counted. Only nodes that freshet conform starts itself write down what they ask of the database",
+		"C9, in part: how many fills the neighbours of changed keys account for. What others change is not in the history",
+	}
 }
 
 // reasonFor says what a check needs.

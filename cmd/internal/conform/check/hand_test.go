@@ -40,6 +40,12 @@ func proved(origin history.Origin, asof int) func(*history.Read) {
 // judgeHand judges records, between a run of two minutes and its end.
 func judgeHand(t *testing.T, clock func(int) proxy.Time, records ...any) *Verdict {
 	t.Helper()
+	return judgeRun(t, history.Run{}, clock, records...)
+}
+
+// judgeRun is judgeHand for a run of another kind.
+func judgeRun(t *testing.T, run history.Run, clock func(int) proxy.Time, records ...any) *Verdict {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	f, err := os.Create(path)
 	if err != nil {
@@ -49,9 +55,9 @@ func judgeHand(t *testing.T, clock func(int) proxy.Time, records ...any) *Verdic
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run() }()
 	l := w.Log()
-	all := []any{&history.Run{Format: history.Format, At: ms(0), Nodes: []string{"n1"}, UseCases: []history.UseCase{
-		{Name: "a", Bound: time.Second}, {Name: "s", Bound: time.Second, MaxStale: 5 * time.Second},
-	}}}
+	run.Format, run.At, run.Nodes = history.Format, ms(0), []string{"n1"}
+	run.UseCases = []history.UseCase{{Name: "a", Bound: time.Second}, {Name: "s", Bound: time.Second, MaxStale: 5 * time.Second}}
+	all := []any{&run}
 	for at := -1000; at <= 121_000; at += 1000 {
 		all = append(all, &history.Clock{At: ms(at), Lo: clock(at), Hi: clock(at)})
 	}

@@ -30,7 +30,8 @@ func (r Result) Status() int {
 // Verdict is what the checker found. It is also the content of report.json.
 type Verdict struct {
 	Result     Result         `json:"result"`
-	Missing    []string       `json:"missing,omitempty"` // why it is inconclusive, in words
+	Missing    []string       `json:"missing,omitempty"`   // why it is inconclusive, in words
+	Unchecked  []string       `json:"unchecked,omitempty"` // what cannot be judged of such a deployment, in words
 	Run        history.Run    `json:"run"`
 	Ended      history.Time   `json:"ended"` // 0: the history was cut off
 	Checks     []Count        `json:"checks"`

@@ -44,6 +44,12 @@ func Dial(ctx context.Context, address string, patience time.Duration) (*Client,
 	return &Client{conn: conn, in: bufio.NewReader(conn), patience: patience}, nil
 }
 
+// Login says who this is.
+func (c *Client) Login(user, password string) error {
+	_, err := c.Do("AUTH", user, password)
+	return err
+}
+
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 

@@ -27,6 +27,9 @@ type Run struct {
 	At       Time      `json:"at"`
 	Nodes    []string  `json:"nodes"`
 	UseCases []UseCase `json:"use_cases"`
+	// Live: the deployment was there before and serves others too. Its nodes
+	// write down no fills, and what others change is not in the history.
+	Live bool `json:"live,omitempty"`
 }
 
 // UseCase is what the deployment promises for keys of one prefix.

@@ -49,6 +49,8 @@ type Options struct {
 	Sessions   int           // connections that read and write in sessions, for each node
 	ReadPause  time.Duration // of one of them, on average, between two pipelines
 	Patience   time.Duration // how long a reply may take
+	User       string        // who to be at the nodes
+	Password   string        // none: who this is, is not said
 }
 
 // Load is the traffic.
@@ -167,12 +169,24 @@ func (l *Load) Seed(ctx context.Context) (err error) {
 // now.
 func (l *Load) dial(ctx context.Context, node string) *client.Client {
 	if address := l.tier.Address(node); address != "" {
-		if c, err := client.Dial(ctx, address, l.opts.Patience); err == nil {
+		if c, err := l.enter(ctx, address); err == nil {
 			return c
 		}
 	}
 	pause(ctx, 20*time.Millisecond)
 	return nil
+}
+
+func (l *Load) enter(ctx context.Context, address string) (*client.Client, error) {
+	c, err := client.Dial(ctx, address, l.opts.Patience)
+	if err != nil || l.opts.Password == "" {
+		return c, err
+	}
+	if err := c.Login(l.opts.User, l.opts.Password); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // pause waits for d, or reports false when ctx ends first.

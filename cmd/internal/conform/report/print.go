@@ -23,6 +23,9 @@ func Print(w io.Writer, v *check.Verdict) error {
 	for _, why := range v.Missing {
 		fmt.Fprintf(&b, "  - %s\n", why)
 	}
+	for _, what := range v.Unchecked {
+		fmt.Fprintf(&b, "not checked here: %s\n", what)
+	}
 	r := v.Reads
 	fmt.Fprintf(&b, "\n%s reads in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",
 		count(r.All), short(lasted(v)), len(v.Run.Nodes), count(v.Fills), share(r.Hits, r.Proved), share(r.Lifted, r.Hits))

@@ -8,10 +8,16 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 )
 
-// read takes out of a node's /metrics what a history holds of it: counters of
-// each use case, and the watermark's age, below 0 if there is none.
-func read(text string) (counted []history.Counters, age time.Duration) {
-	age = -1
+// reading is what a history holds of a node's /metrics.
+type reading struct {
+	counted []history.Counters // of each use case
+	age     time.Duration      // of the watermark; below 0: there is none
+	began   uint64             // when the node's process did, in milliseconds
+}
+
+// read takes it out of the text.
+func read(text string) reading {
+	r := reading{age: -1}
 	evictions := uint64(0)
 	of := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -23,8 +29,11 @@ func read(text string) (counted []history.Counters, age time.Duration) {
 		switch name {
 		case "freshet_watermark_age_seconds":
 			if value < 1e6 { // without a watermark it is as good as infinite
-				age = time.Duration(value * float64(time.Second))
+				r.age = time.Duration(value * float64(time.Second))
 			}
+			continue
+		case "process_start_time_seconds":
+			r.began = uint64(value * 1000)
 			continue
 		case "freshet_cache_evictions_total":
 			evictions = n
@@ -36,16 +45,16 @@ func read(text string) (counted []history.Counters, age time.Duration) {
 		}
 		i, ok := of[useCase]
 		if !ok {
-			i = len(counted)
+			i = len(r.counted)
 			of[useCase] = i
-			counted = append(counted, history.Counters{UseCase: useCase, Fills: map[string]uint64{}})
+			r.counted = append(r.counted, history.Counters{UseCase: useCase, Fills: map[string]uint64{}})
 		}
-		take(&counted[i], name, labels["reason"], n)
+		take(&r.counted[i], name, labels["reason"], n)
 	}
-	for i := range counted {
-		counted[i].Evictions = evictions
+	for i := range r.counted {
+		r.counted[i].Evictions = evictions
 	}
-	return counted, age
+	return r
 }
 
 func take(c *history.Counters, name, reason string, n uint64) {
@@ -65,6 +74,20 @@ func take(c *history.Counters, name, reason string, n uint64) {
 	case "freshet_cache_voids_total":
 		c.Voids = n
 	}
+}
+
+// since takes away what had been counted before.
+func since(c *history.Counters, before history.Counters) {
+	for reason, n := range before.Fills {
+		c.Fills[reason] -= n
+	}
+	c.Hits -= before.Hits
+	c.Joins -= before.Joins
+	c.Refused -= before.Refused
+	c.Replaced -= before.Replaced
+	c.Dropped -= before.Dropped
+	c.Voids -= before.Voids
+	c.Evictions -= before.Evictions
 }
 
 // series reads one line of the text format. Label values that hold quotes or

@@ -23,17 +23,18 @@ freshet_cache_voids_total{use_case="row"} 9
 freshet_cache_evictions_total 10
 freshet_watermark_age_seconds 0.25
 freshet_other_total{use_case="row"} 99
+process_start_time_seconds 1.7e+09
 nonsense
 `
-	counted, age := read(text)
+	r := read(text)
 	want := []history.Counters{
 		{UseCase: "row", Fills: map[string]uint64{"cold": 3, "token": 4}, Hits: 12, Joins: 5, Refused: 6, Replaced: 7, Dropped: 8, Voids: 9, Evictions: 10},
 		{UseCase: "small", Fills: map[string]uint64{}, Hits: 1_500_000, Evictions: 10},
 	}
-	if !reflect.DeepEqual(counted, want) || age != 250*time.Millisecond {
-		t.Errorf("%+v, %v", counted, age)
+	if !reflect.DeepEqual(r.counted, want) || r.age != 250*time.Millisecond || r.began != 1_700_000_000_000 {
+		t.Errorf("%+v", r)
 	}
-	if _, age := read("freshet_watermark_age_seconds 9.2e+09\n"); age >= 0 {
-		t.Errorf("without a watermark: %v", age)
+	if r := read("freshet_watermark_age_seconds 9.2e+09\n"); r.age >= 0 {
+		t.Errorf("without a watermark: %v", r.age)
 	}
 }

@@ -20,7 +20,7 @@ import (
 type Deployment interface {
 	load.Tier
 	// Admin is where a node's counters are, empty while it is down, and which
-	// of its lives they are of.
+	// of its lives they are of; 0: when its process began tells lives apart.
 	Admin(node string) (address string, life uint64)
 	// Clock makes one round trip to the source's clock.
 	Clock(ctx context.Context) (history.Clock, error)
@@ -47,7 +47,8 @@ func (r *Run) Main(ctx context.Context) error {
 	if err := errors.Join(log.Add(&r.Head), log.Flush()); err != nil {
 		return err
 	}
-	s := &sampler{of: r.Deployment, log: r.History.Log()}
+	s := &sampler{of: r.Deployment, log: r.History.Log(), useCases: r.Head.UseCases}
+	s.begin(ctx)
 	if err := s.sample(ctx); err != nil {
 		return err
 	}

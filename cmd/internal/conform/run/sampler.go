@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,28 @@ const (
 
 // sampler reads what the nodes count and what the source's clock says.
 type sampler struct {
-	of  Deployment
-	log *history.Log
+	of       Deployment
+	log      *history.Log
+	useCases []history.UseCase // of the run: what others read is not its business
+	before   map[counter]history.Counters
+}
+
+// counter is what one life of a node counts for one use case.
+type counter struct {
+	node    string
+	life    uint64
+	useCase string
+}
+
+// begin notes what the nodes have counted before the run.
+func (s *sampler) begin(ctx context.Context) {
+	s.before = map[counter]history.Counters{}
+	for _, node := range s.of.Nodes() {
+		counted, _, _ := s.ask(ctx, node)
+		for _, c := range counted {
+			s.before[counter{node, c.Life, c.UseCase}] = c
+		}
+	}
 }
 
 func (s *sampler) run(ctx context.Context) error {
@@ -73,11 +94,19 @@ func (s *sampler) ask(ctx context.Context, node string) ([]history.Counters, his
 	if err != nil {
 		return nil, history.Lag{}, false
 	}
-	counted, age := read(text)
-	for i := range counted {
-		counted[i].At, counted[i].Node, counted[i].Life = at, node, life
+	r := read(text)
+	if life == 0 {
+		life = r.began
 	}
-	return counted, history.Lag{At: at, Node: node, Age: age}, true
+	counted := slices.DeleteFunc(r.counted, func(c history.Counters) bool {
+		return !slices.ContainsFunc(s.useCases, func(u history.UseCase) bool { return u.Name == c.UseCase })
+	})
+	for i := range counted {
+		c := &counted[i]
+		c.At, c.Node, c.Life = at, node, life
+		since(c, s.before[counter{node, life, c.UseCase}])
+	}
+	return counted, history.Lag{At: at, Node: node, Age: r.age}, true
 }
 
 // last takes the counters once they stand still.

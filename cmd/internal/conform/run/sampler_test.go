@@ -1,0 +1,45 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+)
+
+// countingNode is a deployment of one node, of which nothing but its counters
+// is asked.
+type countingNode struct {
+	Deployment
+	admin string
+}
+
+func (n *countingNode) Nodes() []string               { return []string{"n"} }
+func (n *countingNode) Admin(string) (string, uint64) { return n.admin, 0 }
+
+// What a node counted before the run, and what it counts of others, is not the
+// run's. A node that was started again counts from nothing.
+func TestSamplesAreOfTheRun(t *testing.T) {
+	began, hits := 100, 7
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, "process_start_time_seconds %d\nfreshet_cache_hits_total{use_case=\"a\"} %d\nfreshet_cache_hits_total{use_case=\"other\"} 99\n", began, hits)
+	}))
+	defer server.Close()
+	s := &sampler{
+		of: &countingNode{admin: strings.TrimPrefix(server.URL, "http://")}, log: history.NewWriter(io.Discard).Log(),
+		useCases: []history.UseCase{{Name: "a"}},
+	}
+	s.begin(t.Context())
+	for _, step := range []struct{ began, hits, want int }{{100, 7, 0}, {100, 10, 3}, {200, 5, 5}} {
+		began, hits = step.began, step.hits
+		counted, _, ok := s.ask(context.Background(), "n")
+		if !ok || len(counted) != 1 || counted[0].Hits != uint64(step.want) || counted[0].Life != uint64(1000*began) {
+			t.Errorf("%+v: %+v", step, counted)
+		}
+	}
+}
