@@ -10,9 +10,11 @@
 // whoever made it and within his transaction: the row, the number in its new
 // value, and the change's place among all changes of that row. What is in the
 // log was committed, and nothing else was. [Database] and [Conn] are carried
-// out by a type for each kind of database; [SQLite] is one.
+// out by a type for each kind of database: [SQLite] and [Postgres]. Package
+// tabletest is what both have to do.
 //
 // Times are of the run's clock, package history.
 //
-// Read table.go first, then sqlite.go and its statements.
+// Read table.go first, then sqlite.go and its statements; postgres.go with
+// postgres_transact.go and its statements.
 package table

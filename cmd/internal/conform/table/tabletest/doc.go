@@ -1,0 +1,3 @@
+// Package tabletest is what every table of a conformance run has to do: [Run]
+// makes it, changes it in every way, alone and with others, and drops it.
+package tabletest
