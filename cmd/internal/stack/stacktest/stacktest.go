@@ -87,6 +87,14 @@ func Kafka(t testing.TB, through *stack.Forwarder, settings ...string) *stack.Ka
 	return k
 }
 
+// Connect starts a worker of Kafka Connect.
+func Connect(t testing.TB, k *stack.Kafka, settings ...string) *stack.Connect {
+	t.Helper()
+	c := start(t, func(ctx context.Context) (*stack.Connect, error) { return stack.StartConnect(ctx, k, settings...) })
+	show(t, "Kafka Connect", c.Process)
+	return c
+}
+
 // Redis starts a redis-server.
 func Redis(t testing.TB, args ...string) *stack.Redis {
 	t.Helper()
