@@ -42,6 +42,7 @@ func milliseconds(d time.Duration) string {
 type Source struct {
 	primary  *pool
 	probes   *pool // of its own, so that a busy pool does not widen the clock
+	asks     *pool // likewise: a stream waits for these answers
 	replicas []*pool
 	turn     atomic.Uint64 // whose turn it is among the replicas
 	cases    map[*row.Mapping]*useCase
@@ -58,7 +59,7 @@ func Open(ctx context.Context, o Options, specs []row.Spec) (*Source, *proxy.Cat
 	if err != nil {
 		return nil, nil, err
 	}
-	s.primary, s.probes = newPool(config, o, o.Pool), newPool(config, o, 1)
+	s.primary, s.probes, s.asks = newPool(config, o, o.Pool), newPool(config, o, 1), newPool(config, o, 1)
 	for _, url := range o.Replicas {
 		config, err := parse(url)
 		if err != nil {
@@ -148,7 +149,7 @@ func complete(ctx context.Context, c *Conn, spec row.Spec) (*row.Mapping, error)
 // are refused.
 func (s *Source) Close() error {
 	s.closing.Do(func() {
-		for _, p := range append(s.replicas, s.primary, s.probes) {
+		for _, p := range append(s.replicas, s.primary, s.probes, s.asks) {
 			p.close()
 		}
 	})
@@ -189,6 +190,7 @@ func (s *Source) primaryOnly(err error) error {
 	if errors.Is(err, proxy.ErrNotPrimary) {
 		s.primary.reset()
 		s.probes.reset()
+		s.asks.reset()
 	}
 	return err
 }
