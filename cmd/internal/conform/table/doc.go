@@ -13,8 +13,12 @@
 // out by a type for each kind of database: [SQLite] and [Postgres]. Package
 // tabletest is what both have to do.
 //
+// In a database that is somebody's a run is a guest: it looks whether it may
+// come, enters a table that is there empty or makes one, and leaves nothing.
+//
 // Times are of the run's clock, package history.
 //
 // Read table.go first, then sqlite.go and its statements; postgres.go with
-// postgres_transact.go and its statements.
+// postgres_transact.go and its statements; guest.go with sqlite_guest.go and
+// postgres_guest.go.
 package table

@@ -3,15 +3,17 @@ package table
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// postgresTables makes the table and its log. The number of a transaction
-// finds its lines, among those of others that write at the same time. The old
-// rows of the change stream are told by both keys and nothing else, so that a
-// pad that did not change is missing in it.
-var postgresTables = []string{
+// postgresTables makes the table and its log.
+var postgresTables = slices.Concat(postgresLog, postgresTable, postgresTriggers)
+
+// postgresLog makes the log. The number of a transaction finds its lines, among
+// those of others that write at the same time.
+var postgresLog = []string{
 	"CREATE TABLE " + Log + " (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id integer NOT NULL, value bigint NOT NULL, tx bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint)",
 	"CREATE INDEX " + Log + "_value ON " + Log + " (value) WHERE value > 0",
 	"CREATE INDEX " + Log + "_tx ON " + Log + " (tx)",
@@ -30,17 +32,22 @@ BEGIN
 	END IF;
 	RETURN NULL;
 END $$`,
-	postgresRows, postgresPad, postgresIdentity, postgresIdentified, postgresRowTrigger, postgresTruncateTrigger,
 }
 
-const (
-	postgresRows            = "CREATE TABLE " + Rows + " (id integer PRIMARY KEY, alias text NOT NULL UNIQUE, grp integer NOT NULL, pad text, val text NOT NULL)"
-	postgresPad             = "ALTER TABLE " + Rows + " ALTER pad SET STORAGE EXTERNAL"
-	postgresIdentity        = "CREATE UNIQUE INDEX " + Rows + "_identity ON " + Rows + " (id, alias)"
-	postgresIdentified      = "ALTER TABLE " + Rows + " REPLICA IDENTITY USING INDEX " + Rows + "_identity"
-	postgresRowTrigger      = "CREATE TRIGGER " + Log + "_row AFTER INSERT OR UPDATE OR DELETE ON " + Rows + " FOR EACH ROW EXECUTE FUNCTION " + Log + "()"
-	postgresTruncateTrigger = "CREATE TRIGGER " + Log + "_all BEFORE TRUNCATE ON " + Rows + " FOR EACH STATEMENT EXECUTE FUNCTION " + Log + "()"
-)
+// postgresTable makes the table. The old rows of the change stream are told by
+// both keys and nothing else, so that a pad that did not change is missing in
+// it.
+var postgresTable = []string{
+	"CREATE TABLE " + Rows + " (id integer PRIMARY KEY, alias text NOT NULL UNIQUE, grp integer NOT NULL, pad text, val text NOT NULL)",
+	"ALTER TABLE " + Rows + " ALTER pad SET STORAGE EXTERNAL",
+	"CREATE UNIQUE INDEX " + Rows + "_identity ON " + Rows + " (id, alias)",
+	"ALTER TABLE " + Rows + " REPLICA IDENTITY USING INDEX " + Rows + "_identity",
+}
+
+var postgresTriggers = []string{
+	"CREATE TRIGGER " + Log + "_row AFTER INSERT OR UPDATE OR DELETE ON " + Rows + " FOR EACH ROW EXECUTE FUNCTION " + Log + "()",
+	"CREATE TRIGGER " + Log + "_all BEFORE TRUNCATE ON " + Rows + " FOR EACH STATEMENT EXECUTE FUNCTION " + Log + "()",
+}
 
 var postgresDrops = []string{
 	"DROP TABLE IF EXISTS " + Rows,
@@ -90,9 +97,9 @@ func postgresReshape(ctx context.Context, tx pgx.Tx, value uint64) error {
 // postgresRecreate empties the table without deleting a row. Triggers, rights
 // and its place in publications go with it.
 func postgresRecreate(ctx context.Context, tx pgx.Tx) error {
-	return allOf(ctx, tx,
-		"LOCK TABLE "+Rows,
-		"INSERT INTO "+Log+" (id, value) SELECT id, 0 FROM "+Rows+" ORDER BY id",
-		"DROP TABLE "+Rows,
-		postgresRows, postgresPad, postgresIdentity, postgresIdentified, postgresRowTrigger, postgresTruncateTrigger)
+	return allOf(ctx, tx, slices.Concat([]string{
+		"LOCK TABLE " + Rows,
+		"INSERT INTO " + Log + " (id, value) SELECT id, 0 FROM " + Rows + " ORDER BY id",
+		"DROP TABLE " + Rows,
+	}, postgresTable, postgresTriggers)...)
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // sqliteTables makes the table and its log.
-var sqliteTables = []string{
-	sqliteRows,
+var sqliteTables = append([]string{sqliteRows}, sqliteLog...)
+
+var sqliteLog = []string{
 	"CREATE TABLE " + Log + " (seq INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER NOT NULL, value INTEGER NOT NULL)",
 	"CREATE INDEX " + Log + "_value ON " + Log + " (value) WHERE value > 0",
 }
