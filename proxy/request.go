@@ -41,6 +41,7 @@ type Result struct {
 	Upper    Time    // the value was still known at or before Upper: what a session's token rises to
 	Position Position
 	Primary  Identity // who answered a read of the source; zero for a replica
+	Horizon  uint64   // transactions below it had all ended when the source was read; 0: not told
 	Pinned   bool     // AsOf never rises with the watermark
 	Origin   Origin
 	Err      error

@@ -10,5 +10,5 @@
 // order is kept and the watermark waits, which is safe.
 //
 // A Gate is bounded: [Gate.Add] returns [ErrFull] and takes nothing. It serves
-// one goroutine.
+// one goroutine. A [Snapshot] says what is visible in PostgreSQL.
 package gate

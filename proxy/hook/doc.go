@@ -35,6 +35,8 @@ const (
 	OldPrimaryLifts       // 1: W counts only checkpoints of the current primary
 	NoRelayGate           // 5.1: nothing is shipped before it is visible
 	NoNodeGate            // 5.3: nothing is applied before it is visible
+	GateAsksReplica       // 5.3: only the primary says what is visible
+	BarrierFromList       // 5.3: the barrier is a number that no earlier transaction reaches
 	InstallWritten        // 7.1: a written value is not installed unchecked
 	TokenIsCommitTime     // 7.2: a token is read after the commit's reply
 	SessionTokenIsAsOf    // 7.3: a session's token rises to the upper time of what it reads

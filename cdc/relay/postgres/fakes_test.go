@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/freshet-cache/freshet/cdc/gate"
 	"github.com/freshet-cache/freshet/cdc/relay"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
@@ -31,7 +32,7 @@ type script struct {
 	close1    sync.Once
 	confirmed []uint64
 	times     []time.Time
-	now       snapshot
+	now       gate.Snapshot
 	snapshots int
 	top       uint64
 	fail      error
@@ -46,7 +47,7 @@ const (
 var usersShape = []relationColumn{{name: "id", typ: intType, modifier: -1}, {name: "name", typ: textType, modifier: -1}}
 
 func newScript() *script {
-	return &script{sent: make(chan []byte, 1000), closed: make(chan struct{}), now: snapshot{min: 1 << 20, max: 1 << 20}, shape: usersShape}
+	return &script{sent: make(chan []byte, 1000), closed: make(chan struct{}), now: gate.Snapshot{Min: 1 << 20, Max: 1 << 20}, shape: usersShape}
 }
 
 func (s *script) receive() ([]byte, error) {
@@ -82,7 +83,7 @@ func (s *script) confirm(lsn uint64) error {
 
 func (s *script) close() { s.close1.Do(func() { close(s.closed) }) }
 
-func (s *script) snapshot(context.Context) (snapshot, error) {
+func (s *script) snapshot(context.Context) (gate.Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.snapshots++
@@ -108,7 +109,7 @@ func (s *script) run(ctx context.Context, _ *session) error {
 func (s *script) shows(min, max uint64, running ...uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = snapshot{min: min, max: max, running: running}
+	s.now = gate.Snapshot{Min: min, Max: max, Running: running}
 }
 
 // reading is a log of one table that has begun to be read.

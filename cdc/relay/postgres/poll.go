@@ -110,7 +110,7 @@ func (s *session) visible(ctx context.Context, xid uint32) (bool, error) {
 	if err := s.takeSnapshot(ctx); err != nil {
 		return false, err
 	}
-	return s.enough(s.shown.shows(s.shown.widen(xid))), nil
+	return s.enough(s.shown.Shows(s.shown.Widen(xid))), nil
 }
 
 // passed reports whether all transactions have ended that the slot may not
@@ -122,7 +122,7 @@ func (s *session) passed(ctx context.Context) (bool, error) {
 	if err := s.takeSnapshot(ctx); err != nil {
 		return false, err
 	}
-	if !s.enough(s.shown.min >= s.barrier) {
+	if !s.enough(s.shown.Min >= s.barrier) {
 		return false, nil
 	}
 	s.barrier = 0

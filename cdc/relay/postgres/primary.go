@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/freshet-cache/freshet/cdc/gate"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
@@ -41,12 +42,12 @@ func (d *database) text(ctx context.Context, sql string, args ...string) (text s
 // another server may answer, and a standby calls running transactions visible.
 const snapshotQuery = `SELECT pg_current_snapshot(), pg_is_in_recovery(), ` + postgres.StartedSQL
 
-func (d *database) snapshot(ctx context.Context) (s snapshot, err error) {
+func (d *database) snapshot(ctx context.Context) (s gate.Snapshot, err error) {
 	err = d.one(ctx, func(v [][]byte) error {
 		if string(v[1]) != "f" || string(v[2]) != strconv.FormatInt(d.identity.Started, 10) {
 			return errOtherServer
 		}
-		s, err = parseSnapshot(string(v[0]))
+		s, err = gate.ParseSnapshot(string(v[0]))
 		return err
 	}, snapshotQuery)
 	if err != nil {

@@ -45,7 +45,7 @@ type feed interface {
 type primary interface {
 	catalog
 	// snapshot fails on a standby.
-	snapshot(ctx context.Context) (snapshot, error)
+	snapshot(ctx context.Context) (gate.Snapshot, error)
 	// horizon returns a transaction number that is above all that were given
 	// out before.
 	horizon(ctx context.Context) (uint64, error)
@@ -91,7 +91,7 @@ type session struct {
 	gate      *gate.Gate[message]
 	barrier   uint64 // nothing is handed out before all below it have ended; 0: they have
 
-	shown snapshot      // the last one taken
+	shown gate.Snapshot // the last one taken
 	looks bool          // it was taken by this poll
 	again time.Time     // when to take the next one, where the last did not show enough
 	look  time.Duration // to wait then

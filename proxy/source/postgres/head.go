@@ -14,6 +14,7 @@ import (
 type Head struct {
 	Identity proxy.Identity // zero if a standby answered
 	Insert   uint64         // the end of the log, read after the snapshot was taken; 0 on a standby
+	horizon  uint64         // transactions below it had all ended; 0: not asked for
 	settled  bool           // the settings are as they have to be
 }
 
@@ -27,7 +28,7 @@ func (h Head) Position() proxy.Position {
 }
 
 // headColumns is how many columns headList has.
-const headColumns = 5
+const headColumns = 6
 
 // StartedSQL is when the server's life began, in microseconds: its start, or
 // what it began anew with from its log because one of its processes had crashed,
@@ -42,20 +43,27 @@ const StartedSQL = `(extract(epoch FROM greatest(pg_catalog.pg_postmaster_start_
 // only if its transaction could write: with a standby that is promoted
 // meanwhile, pg_is_in_recovery() is false already when the snapshot is still
 // the standby's. The log's functions fail on a standby.
-func headList() string {
+func headList(horizon bool) string {
 	settings, _ := observed()
-	const primary = `pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()`
+	xmin := "NULL::pg_catalog.int8"
+	if horizon {
+		xmin = "pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())"
+	}
 	return `CASE WHEN ` + primary + ` THEN pg_catalog.pg_current_wal_insert_lsn() END AS h_insert,
 		CASE WHEN ` + primary + ` THEN pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8) END AS h_timeline,
 		(SELECT system_identifier FROM pg_catalog.pg_control_system()) AS h_system,
 		` + StartedSQL + ` AS h_started,
+		` + xmin + ` AS h_horizon,
 		` + settings + ` AS h_settings`
 }
+
+// primary is whether a statement's snapshot is one of a primary.
+const primary = `pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()`
 
 // parseHead reads what headList selected.
 func parseHead(values [][]byte) (h Head, err error) {
 	_, want := observed()
-	h.settled = string(values[4]) == want
+	h.settled = string(values[5]) == want
 	if values[0] == nil || values[1] == nil {
 		return h, nil
 	}
@@ -71,18 +79,23 @@ func parseHead(values [][]byte) (h Head, err error) {
 	if h.Identity.Started, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
 		return h, fmt.Errorf("start of the server %q: %w", values[3], err)
 	}
+	if values[4] != nil {
+		if h.horizon, err = strconv.ParseUint(string(values[4]), 10, 64); err != nil {
+			return h, fmt.Errorf("horizon of the snapshot %q: %w", values[4], err)
+		}
+	}
 	return h, nil
 }
 
 // Head asks the server who it is, in a transaction of its own. A standby is
 // proxy.ErrNotPrimary, or a Head without an identity.
 func (c *Conn) Head(ctx context.Context) (h Head, err error) {
-	_, err = c.snapshot(ctx, true, headCommand(&h))
+	_, err = c.snapshot(ctx, true, c.headCommand(&h))
 	return h, err
 }
 
-func headCommand(h *Head) *command {
-	return &command{sql: "SELECT " + headList(), row: rows(func(v [][]byte) (err error) {
+func (c *Conn) headCommand(h *Head) *command {
+	return &command{sql: "SELECT " + headList(c.opts.Horizons), row: rows(func(v [][]byte) (err error) {
 		*h, err = parseHead(v)
 		return err
 	})}

@@ -19,9 +19,9 @@ func TestParseHead(t *testing.T) {
 		}
 		return values
 	}
-	h, err := parseHead(texts("1A/2B3C4D5E", "0000000F", "18446744073709551615", "1700000000123456", want))
+	h, err := parseHead(texts("1A/2B3C4D5E", "0000000F", "18446744073709551615", "1700000000123456", "77", want))
 	identity := proxy.Identity{System: math.MaxUint64, Timeline: 15, Started: 1700000000123456}
-	if err != nil || h != (Head{Identity: identity, Insert: 0x1A2B3C4D5E, settled: true}) {
+	if err != nil || h != (Head{Identity: identity, Insert: 0x1A2B3C4D5E, horizon: 77, settled: true}) {
 		t.Errorf("got %+v, %v", h, err)
 	}
 	if err := h.judge(); err != nil {
@@ -30,17 +30,18 @@ func TestParseHead(t *testing.T) {
 	if p := h.Position(); p.Commit != 0x1A2B3C4D5E || p.Compare(proxy.Position{Commit: p.Commit, Seq: 1}) < 0 {
 		t.Errorf("got %+v: a change of that place must not be behind it", p)
 	}
-	h, err = parseHead(texts("NULL", "NULL", "1", "1", want))
+	h, err = parseHead(texts("NULL", "NULL", "1", "1", "77", want))
 	if err != nil || h.Position().Known() || classify(h.judge()) != isOther {
 		t.Errorf("a standby is %+v, %v", h, err)
 	}
-	h, err = parseHead(texts("0/1", "00000001", "1", "1", want+"x"))
+	h, err = parseHead(texts("0/1", "00000001", "1", "1", "NULL", want+"x"))
 	if err != nil || classify(h.judge()) != isPooled {
 		t.Errorf("with other settings: %+v, %v", h, err)
 	}
 	for _, bad := range [][][]byte{
-		texts("0/", "00000001", "1", "1", want), texts("01", "00000001", "1", "1", want), texts("0/1", "1", "-1", "1", want),
-		texts("0/1", "00000001", "x", "1", want), texts("0/1", "00000001", "1", "", want), texts("0/1", "100000000", "1", "1", want),
+		texts("0/", "00000001", "1", "1", "NULL", want), texts("01", "00000001", "1", "1", "NULL", want), texts("0/1", "1", "-1", "1", "NULL", want),
+		texts("0/1", "00000001", "x", "1", "NULL", want), texts("0/1", "00000001", "1", "", "NULL", want), texts("0/1", "100000000", "1", "1", "NULL", want),
+		texts("0/1", "00000001", "1", "1", "x", want), texts("0/1", "00000001", "1", "1", "-1", want),
 	} {
 		if h, err := parseHead(bad); err == nil {
 			t.Errorf("%q is taken for %+v", bad, h)

@@ -117,7 +117,7 @@ func (l *load) fromPrimary(ctx context.Context, c *Conn) error {
 	if len(groups) == 1 && len(groups[0].at) == 1 {
 		commands = []*command{l.single(groups[0], &head)}
 	} else {
-		commands = append([]*command{headCommand(&head)}, l.rows(groups)...)
+		commands = append([]*command{c.headCommand(&head)}, l.rows(groups)...)
 	}
 	if _, err := c.snapshot(ctx, true, commands...); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (l *load) fromPrimary(ctx context.Context, c *Conn) error {
 	}
 	for _, g := range groups {
 		for _, i := range g.at {
-			l.results[i].Position, l.results[i].Primary = head.Position(), head.Identity
+			l.results[i].Position, l.results[i].Primary, l.results[i].Horizon = head.Position(), head.Identity, head.horizon
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func (u *useCase) learn(ctx context.Context, c *Conn) (*reading, error) {
 	case err != nil:
 		return nil, err
 	default:
-		r.prepare(t, u.mapping.Spec)
+		r.prepare(t, u.mapping.Spec, c.opts.Horizons)
 		u.mapping.Learn(generation, r.shape.schema)
 	}
 	u.reading.Store(r)
@@ -75,7 +75,7 @@ func (u *useCase) current(ctx context.Context, c *Conn) (*reading, error) {
 // prepare writes the statements. A whole row is read as "t.*", so that a
 // column that was added is seen at once and not only once the stream tells of
 // it.
-func (r *reading) prepare(t *Table, spec row.Spec) {
+func (r *reading) prepare(t *Table, spec row.Spec, horizon bool) {
 	r.table, r.pinned = t, t.Filtered
 	list := make([]string, 0, len(r.shape.key)+1)
 	for i, k := range r.shape.key {
@@ -91,7 +91,7 @@ func (r *reading) prepare(t *Table, spec row.Spec) {
 	}
 	selected, table := strings.Join(append(list, value), ", "), t.Name.SQL()+" AS t"
 	r.find = "SELECT " + selected + " FROM " + table + " WHERE " + r.where(1)
-	r.one = "SELECT h.*, " + selected + " FROM (SELECT " + headList() + ") AS h LEFT JOIN " + table + " ON " + r.where(1)
+	r.one = "SELECT h.*, " + selected + " FROM (SELECT " + headList(horizon) + ") AS h LEFT JOIN " + table + " ON " + r.where(1)
 	r.many = "SELECT " + selected + " FROM " + r.joined(table)
 	r.scanFirst, r.scanAfter = r.scans(strings.Join(list, ", "), table)
 }

@@ -69,7 +69,7 @@ func (s *Source) scan(ctx context.Context, c *Conn, u *proxy.UseCase, after []by
 		_, err = c.snapshot(ctx, false, page)
 		return keys, err
 	}
-	if _, err = c.snapshot(ctx, true, headCommand(&head), page); err != nil {
+	if _, err = c.snapshot(ctx, true, c.headCommand(&head), page); err != nil {
 		return nil, err
 	}
 	return keys, head.judge()

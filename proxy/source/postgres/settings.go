@@ -43,6 +43,7 @@ func sessionSettings(o Options) []Setting {
 		Setting{"default_transaction_deferrable", "off"},
 		Setting{"statement_timeout", milliseconds(o.StatementTimeout)},
 		Setting{"lock_timeout", "0"},
+		Setting{"jit", "off"}, // statements here are short, and what reads the catalog is planned as if it were not
 		Setting{"idle_in_transaction_session_timeout", milliseconds(o.StatementTimeout)},
 	)
 }

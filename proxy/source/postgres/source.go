@@ -22,6 +22,7 @@ type Options struct {
 	ConnectTimeout   time.Duration // 0: 5 s
 	AcquireTimeout   time.Duration // how long a call waits for a free connection; 0: 1 s
 	StatementTimeout time.Duration // after which the server ends a statement; 0: 5 s
+	Horizons         bool          // read proxy.Result.Horizon: for a stream that is gated here
 }
 
 func (o Options) withDefaults() Options {
@@ -162,7 +163,7 @@ func (s *Source) Probe(ctx context.Context) (proxy.Identity, proxy.Time, error) 
 	var micros int64
 	err := s.probes.read(ctx, func(c *Conn) error {
 		_, err := c.snapshot(ctx, true, &command{
-			sql: "SELECT " + headList() + ", (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8",
+			sql: "SELECT " + headList(false) + ", (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8",
 			row: rows(func(v [][]byte) (err error) {
 				if head, err = parseHead(v); err == nil {
 					micros, err = strconv.ParseInt(string(v[headColumns]), 10, 64)

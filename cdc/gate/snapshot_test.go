@@ -1,4 +1,4 @@
-package postgres
+package gate
 
 import "testing"
 
@@ -28,22 +28,22 @@ func TestSnapshotShows(t *testing.T) {
 		{"8589934592:8589934600:8589934595", 0xffffffff, true},
 		{"8589934592:8589934600:", 0x80000009, true}, // just not too old
 	} {
-		s, err := parseSnapshot(test.snapshot)
+		s, err := ParseSnapshot(test.snapshot)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.shows(s.widen(test.xid)); got != test.want {
-			t.Errorf("%s shows %d (%d): %v", test.snapshot, test.xid, s.widen(test.xid), got)
+		if got := s.Shows(s.Widen(test.xid)); got != test.want {
+			t.Errorf("%s shows %d (%d): %v", test.snapshot, test.xid, s.Widen(test.xid), got)
 		}
 	}
-	if s := (snapshot{max: 3*epoch + 5}); s.widen(0xffffffff) != 3*epoch-1 || s.widen(6) != 3*epoch+6 {
+	if s := (Snapshot{Max: 3*epoch + 5}); s.Widen(0xffffffff) != 3*epoch-1 || s.Widen(6) != 3*epoch+6 {
 		t.Error("numbers are not widened to the nearest")
 	}
 }
 
 func TestParseSnapshotRefuses(t *testing.T) {
 	for _, text := range []string{"", "1", "1:2", "1:2:3:4", ":2:", "1::", "1:2:x", "1:2:3,", "-1:2:", "1:18446744073709551616:"} {
-		if s, err := parseSnapshot(text); err == nil {
+		if s, err := ParseSnapshot(text); err == nil {
 			t.Errorf("%q is %+v", text, s)
 		}
 	}
