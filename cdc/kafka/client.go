@@ -19,7 +19,7 @@ import (
 // the first of them.
 const readCommitted = 1
 
-// client asks the cluster about one topic. Every request has a deadline.
+// client asks the cluster about topics. Every request has a deadline.
 type client struct {
 	opts      Options
 	transport *kafkago.Transport
@@ -51,7 +51,7 @@ func newClient(opts Options) (*client, error) {
 			Dial:           conns.dial,
 			DialTimeout:    opts.DialTimeout,
 			MetadataTTL:    opts.MetadataTTL,
-			MetadataTopics: []string{opts.Topic},
+			MetadataTopics: opts.topics(),
 			ClientID:       opts.ClientID,
 			TLS:            tlsConfig,
 			SASL:           mechanism,
@@ -109,23 +109,25 @@ func (c *client) learn(brokers []metadata.ResponseBroker) {
 // leaders returns the leader of each partition, -1 where there is none. The
 // transport answers from what it knew at most MetadataTTL ago, and from
 // anything older while no broker answers.
-func (c *client) leaders(ctx context.Context) ([]int32, error) {
-	m, err := c.ask(ctx, c.patience(), &metadata.Request{TopicNames: []string{c.opts.Topic}})
+func (c *client) leaders(ctx context.Context) ([]int32, error) { return c.leadersOf(ctx, c.opts.Topic) }
+
+func (c *client) leadersOf(ctx context.Context, name string) ([]int32, error) {
+	m, err := c.ask(ctx, c.patience(), &metadata.Request{TopicNames: []string{name}})
 	if err != nil {
-		return nil, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, err)
+		return nil, fmt.Errorf("read metadata of topic %q: %w", name, err)
 	}
 	c.learn(m.(*metadata.Response).Brokers)
 	topic := &m.(*metadata.Response).Topics[0]
 	switch code := kafkago.Error(topic.ErrorCode); {
 	case code == kafkago.UnknownTopicOrPartition, code == 0 && len(topic.Partitions) == 0:
-		return nil, ErrNoTopic
+		return nil, fmt.Errorf("topic %q: %w", name, ErrNoTopic)
 	case code != 0:
-		return nil, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, code)
+		return nil, fmt.Errorf("read metadata of topic %q: %w", name, code)
 	}
 	leaders := make([]int32, len(topic.Partitions))
 	for i, p := range topic.Partitions { // sorted by the transport
 		if int(p.PartitionIndex) != i {
-			return nil, fmt.Errorf("read metadata of topic %q: partition %d is missing", c.opts.Topic, i)
+			return nil, fmt.Errorf("read metadata of topic %q: partition %d is missing", name, i)
 		}
 		leaders[i] = p.LeaderID
 	}
@@ -140,8 +142,12 @@ const (
 
 // offsets returns the first or the end offset of partitions 0 to n−1.
 func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, error) {
+	return c.offsetsOf(ctx, c.opts.Topic, which, n)
+}
+
+func (c *client) offsetsOf(ctx context.Context, topic string, which int64, n int) ([]int64, error) {
 	req := &listoffsets.Request{ReplicaID: -1, IsolationLevel: readCommitted}
-	req.Topics = []listoffsets.RequestTopic{{Topic: c.opts.Topic}}
+	req.Topics = []listoffsets.RequestTopic{{Topic: topic}}
 	for i := range n {
 		req.Topics[0].Partitions = append(req.Topics[0].Partitions, listoffsets.RequestPartition{
 			Partition: int32(i), CurrentLeaderEpoch: -1, Timestamp: which,
@@ -149,7 +155,7 @@ func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, erro
 	}
 	m, err := c.ask(ctx, c.patience(), req)
 	if err != nil {
-		return nil, fmt.Errorf("list offsets of topic %q: %w", c.opts.Topic, err)
+		return nil, fmt.Errorf("list offsets of topic %q: %w", topic, err)
 	}
 	out := make([]int64, n)
 	for i := range out {
@@ -158,7 +164,7 @@ func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, erro
 	for _, t := range m.(*listoffsets.Response).Topics {
 		for _, p := range t.Partitions {
 			if p.ErrorCode != 0 {
-				return nil, fmt.Errorf("list offsets of topic %q, partition %d: %w", c.opts.Topic, p.Partition, kafkago.Error(p.ErrorCode))
+				return nil, fmt.Errorf("list offsets of topic %q, partition %d: %w", topic, p.Partition, kafkago.Error(p.ErrorCode))
 			}
 			if int(p.Partition) < n {
 				out[p.Partition] = p.Offset
@@ -167,7 +173,7 @@ func (c *client) offsets(ctx context.Context, which int64, n int) ([]int64, erro
 	}
 	for i, offset := range out {
 		if offset < 0 {
-			return nil, fmt.Errorf("list offsets of topic %q: no answer for partition %d", c.opts.Topic, i)
+			return nil, fmt.Errorf("list offsets of topic %q: no answer for partition %d", topic, i)
 		}
 	}
 	return out, nil

@@ -4,8 +4,9 @@
 //
 // # Following
 //
-// A [Tail] reads every partition of one topic, without a consumer group, from
-// the last record of the log on, and drives a [Handler]:
+// A [Tail] reads every partition of one topic, or of several as if they were
+// one ([Tail.Where] tells them apart), without a consumer group, from the last
+// record of the log on, and drives a [Handler]:
 //
 //	Lost(reason)   something may have been missed: nothing counts as fresh
 //	Attached(n)    positions in all n partitions are established
@@ -111,8 +112,9 @@
 //
 // # Reading the code
 //
-// tail.go: the order of a gap. follow.go: fetchers and moving leaders. fetch.go:
-// one leader. partition.go and batch.go: what an answer means for one partition.
+// tail.go: the order of a gap. layout.go: several topics as one. follow.go:
+// fetchers and moving leaders. fetch.go: one leader. partition.go and batch.go:
+// what an answer means for one partition.
 // errors.go: reasons and classes. news.go: what the log says, once. client.go
 // and conns.go: the library, tamed.
 // producer.go, last.go, topic.go and policy.go: the relay's side. inspect.go: what

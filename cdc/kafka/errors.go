@@ -39,6 +39,7 @@ var reasons = []string{
 // gap says that the stream has a hole at a partition (-1: none in particular).
 type gap struct {
 	reason    string
+	topic     string // empty: the only one, or none in particular
 	partition int32
 	next      int64 // the offset that should have come
 	found     int64 // what was found instead

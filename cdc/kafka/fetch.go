@@ -1,9 +1,11 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -98,7 +100,7 @@ func (f *fetcher) take(res *fetch.Response, sent time.Time) error {
 	for _, topic := range res.Topics {
 		for i := range topic.Partitions {
 			r := &topic.Partitions[i]
-			p := f.find(r.Partition)
+			p := f.find(topic.Topic, r.Partition)
 			if p == nil {
 				continue
 			}
@@ -110,7 +112,7 @@ func (f *fetcher) take(res *fetch.Response, sent time.Time) error {
 			case err == errNothing:
 				hungry = true
 			case err != nil && (first == nil || classify(err) == lost):
-				first = fmt.Errorf("fetch partition %d from broker %d: %w", p.id, f.leader, err)
+				first = fmt.Errorf("fetch %v from broker %d: %w", p, f.leader, err)
 			}
 		}
 	}
@@ -122,9 +124,9 @@ func (f *fetcher) take(res *fetch.Response, sent time.Time) error {
 	return first
 }
 
-func (f *fetcher) find(id int32) *partition {
+func (f *fetcher) find(topic string, number int32) *partition {
 	for _, p := range f.parts {
-		if p.id == id {
+		if p.number == number && f.tail.client.opts.topicOf(p) == topic {
 			return p
 		}
 	}
@@ -170,25 +172,33 @@ func (f *fetcher) next() ([]*partition, time.Duration) {
 	return append(append(parts, f.parts[f.turn:]...), f.parts[:f.turn]...), wait
 }
 
-// request asks for the partitions from their positions on, in that order.
+// request asks for the partitions from their positions on, in that order but
+// for those of one topic, which stand together.
 func (o *Options) request(parts []*partition, wait time.Duration, maxBytes int) *fetch.Request {
-	asked := make([]fetch.RequestPartition, len(parts))
-	for i, p := range parts {
-		asked[i] = fetch.RequestPartition{
-			Partition:          p.id,
-			CurrentLeaderEpoch: -1,
-			FetchOffset:        p.next,
-			LogStartOffset:     -1,
-			PartitionMaxBytes:  int32(o.PartitionMaxBytes),
-		}
-	}
-	return &fetch.Request{
+	req := &fetch.Request{
 		ReplicaID:      -1,
 		MaxWaitTime:    int32(wait.Milliseconds()),
 		MinBytes:       1,
 		MaxBytes:       int32(maxBytes),
 		IsolationLevel: readCommitted,
 		SessionEpoch:   -1, // no session: every answer speaks for every partition
-		Topics:         []fetch.RequestTopic{{Topic: o.Topic, Partitions: asked}},
 	}
+	for _, p := range parts {
+		topic := o.topicOf(p)
+		i := slices.IndexFunc(req.Topics, func(t fetch.RequestTopic) bool { return t.Topic == topic })
+		if i < 0 {
+			i = len(req.Topics)
+			req.Topics = append(req.Topics, fetch.RequestTopic{Topic: topic})
+		}
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, fetch.RequestPartition{
+			Partition:          p.number,
+			CurrentLeaderEpoch: -1,
+			FetchOffset:        p.next,
+			LogStartOffset:     -1,
+			PartitionMaxBytes:  int32(o.PartitionMaxBytes),
+		})
+	}
+	return req
 }
+
+func (o *Options) topicOf(p *partition) string { return cmp.Or(p.topic, o.Topic) }

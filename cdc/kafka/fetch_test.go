@@ -53,7 +53,7 @@ func TestWatchSeesLeadersMove(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.close)
-	w := &watch{client: client, partitions: 2}
+	w := &watch{client: client, counts: []int{2}}
 	before, err := w.look(within(t))
 	if err != nil || !slices.Equal(before, []int32{0, 0}) {
 		t.Fatal(before, err)

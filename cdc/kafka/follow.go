@@ -12,8 +12,9 @@ import (
 // follow fetches from all leaders until there is a gap, which it returns as
 // its error. When leaders move, their fetchers end and others begin where they
 // were: no record is missed, and no gap is made of it.
-func (t *Tail) follow(ctx context.Context, parts []*partition, leaders []int32) error {
-	w := &watch{client: t.client, partitions: len(parts)}
+func (t *Tail) follow(ctx context.Context, parts []*partition, l layout) error {
+	w := &watch{client: t.client, counts: l.counts}
+	leaders := l.leaders
 	for {
 		moved, err := t.round(ctx, w, parts, leaders)
 		if err != nil {
@@ -64,9 +65,9 @@ const lookEvery = time.Second
 
 // watch follows the layout of the topic.
 type watch struct {
-	client     *client
-	partitions int
-	missing    time.Time // since when the brokers know no such topic
+	client  *client
+	counts  []int     // partitions of each topic
+	missing time.Time // since when the brokers know no such topic
 }
 
 // moved returns the leaders once they are others than those given. It looks
@@ -94,7 +95,7 @@ func (w *watch) moved(ctx context.Context, leaders []int32, doubt <-chan struct{
 
 // look returns the leaders, nil if they cannot be had just now, or a gap.
 func (w *watch) look(ctx context.Context) ([]int32, error) {
-	leaders, err := w.client.leaders(ctx)
+	l, err := w.client.layout(ctx)
 	if !errors.Is(err, ErrNoTopic) {
 		w.missing = time.Time{}
 	}
@@ -110,14 +111,16 @@ func (w *watch) look(ctx context.Context) ([]int32, error) {
 		return nil, nil
 	case err != nil:
 		return nil, nil
-	case len(leaders) > w.partitions:
-		return nil, w.count(partitionsAdded, len(leaders))
-	case len(leaders) < w.partitions:
-		return nil, w.count(partitionsFewer, len(leaders))
 	}
-	return leaders, nil
+	if reason := l.differs(w.counts); reason != "" {
+		return nil, &gap{reason: reason, partition: -1, next: int64(sum(w.counts)), found: int64(len(l.leaders))}
+	}
+	return l.leaders, nil
 }
 
-func (w *watch) count(reason string, found int) error {
-	return &gap{reason: reason, partition: -1, next: int64(w.partitions), found: int64(found)}
+func sum(counts []int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }

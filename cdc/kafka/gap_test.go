@@ -94,14 +94,7 @@ func TestLogCutUpToThePositionIsNoGap(t *testing.T) {
 func TestPartitionsAdded(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	req := kmsg.NewCreatePartitionsRequest()
-	more := kmsg.NewCreatePartitionsRequestTopic()
-	more.Topic, more.Count = topic, 5
-	req.Topics = append(req.Topics, more)
-	res, err := req.RequestWith(within(t), other(t, s.ListenAddrs()))
-	if err != nil || res.Topics[0].ErrorCode != 0 {
-		t.Fatal(err, res)
-	}
+	grow(t, s.Cluster, topic, 5)
 	s.recovers(t, partitionsAdded, 5)
 	put(t, s.p, 4, "new partition")
 	s.untilRecord(t, "new partition")

@@ -80,7 +80,7 @@ func (c *client) read(ctx context.Context, log *partition, to record) error {
 	}
 	for _, topic := range res.Topics {
 		for i := range topic.Partitions {
-			if r := &topic.Partitions[i]; r.Partition == log.id {
+			if r := &topic.Partitions[i]; r.Partition == log.number {
 				now := time.Now()
 				return log.take(r, now, now, to)
 			}

@@ -25,7 +25,7 @@ const attachedState = "attached"
 func (n *news) waiting(err error) {
 	if errors.Is(err, ErrNoTopic) {
 		if n.enter("no topic") {
-			n.log.Warn("waiting for the topic: create it, or start the relay, which does")
+			n.log.Warn("waiting for the topic: create it, or start the relay or the connector that does", "error", err)
 		}
 		return
 	}

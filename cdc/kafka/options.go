@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/segmentio/kafka-go/compress"
@@ -16,10 +17,11 @@ import (
 )
 
 // Options says where the topic is and how it is followed and written. Zero
-// means the default; Brokers and Topic have none.
+// means the default; Brokers and Topic, or Topics, have none.
 type Options struct {
 	Brokers  []string // host:port of some brokers; the others are found through them
 	Topic    string   // one topic per source
+	Topics   []string // what a Tail follows instead, as one; default: Topic
 	ClientID string   // as brokers log it; default "freshet"
 	TLS      TLS
 	SASL     SASL
@@ -92,12 +94,19 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+func (o Options) topics() []string {
+	if len(o.Topics) > 0 {
+		return o.Topics
+	}
+	return []string{o.Topic}
+}
+
 // check reports what no default can mend.
 func (o Options) check() error {
 	switch {
 	case len(o.Brokers) == 0:
 		return errors.New("kafka: no brokers given")
-	case o.Topic == "":
+	case slices.Contains(o.topics(), ""):
 		return errors.New("kafka: no topic given")
 	case o.DialTimeout < 0 || o.AnswerTimeout < 0 || o.MetadataTTL < 0 || o.ProduceTimeout < 0 || o.Retention < 0:
 		return errors.New("kafka: a timeout is negative")

@@ -27,7 +27,9 @@ const settle = time.Second
 // partition follows the log of one partition through the answers to its
 // fetches. One goroutine uses it at a time; position may be called by any.
 type partition struct {
-	id        int32
+	id        int32  // its number among all that are followed
+	topic     string // empty: the only one
+	number    int32  // there
 	next      int64
 	logStart  int64     // -1: not known yet
 	epoch     int32     // leader epoch of the last batch; -1: none yet
@@ -44,7 +46,7 @@ type partition struct {
 
 func newPartition(id int, end int64, compacted bool) *partition {
 	return &partition{
-		id: int32(id), next: end, logStart: -1, epoch: -1, compacted: compacted,
+		id: int32(id), number: int32(id), next: end, logStart: -1, epoch: -1, compacted: compacted,
 		pos: Position{Partition: id, Next: end, End: end},
 	}
 }
@@ -212,7 +214,7 @@ func (p *partition) hole(found int64) error {
 }
 
 func (p *partition) gap(reason string, found int64) error {
-	return &gap{reason: reason, partition: p.id, next: p.next, found: found}
+	return &gap{reason: reason, topic: p.topic, partition: p.number, next: p.next, found: found}
 }
 
 func (p *partition) publish(end int64, sent time.Time) {

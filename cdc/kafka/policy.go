@@ -53,18 +53,20 @@ func (p policy) weak() string {
 }
 
 // policy asks the brokers how they keep the topic.
-func (c *client) policy(ctx context.Context) (policy, error) {
+func (c *client) policy(ctx context.Context) (policy, error) { return c.policyOf(ctx, c.opts.Topic) }
+
+func (c *client) policyOf(ctx context.Context, topic string) (policy, error) {
 	var p policy
 	kc := &kafkago.Client{Addr: c.addr(), Transport: c.transport, Timeout: c.patience()}
 	res, err := kc.DescribeConfigs(ctx, &kafkago.DescribeConfigsRequest{
 		Resources: []kafkago.DescribeConfigRequestResource{{
 			ResourceType: kafkago.ResourceTypeTopic,
-			ResourceName: c.opts.Topic,
+			ResourceName: topic,
 			ConfigNames:  []string{"cleanup.policy", "retention.ms", "max.message.bytes", "min.insync.replicas"},
 		}},
 	})
 	if err != nil {
-		return p, fmt.Errorf("read settings of topic %q: %w", c.opts.Topic, err)
+		return p, fmt.Errorf("read settings of topic %q: %w", topic, err)
 	}
 	for _, r := range res.Resources {
 		if errors.Is(r.Error, kafkago.UnknownTopicOrPartition) {
@@ -74,7 +76,7 @@ func (c *client) policy(ctx context.Context) (policy, error) {
 			p.take(e.ConfigName, e.ConfigValue)
 		}
 	}
-	p.replicas, err = c.replicas(ctx)
+	p.replicas, err = c.replicas(ctx, topic)
 	return p, err
 }
 
@@ -102,10 +104,10 @@ func (p *policy) take(name, value string) {
 }
 
 // replicas returns how many the partition has that has the fewest.
-func (c *client) replicas(ctx context.Context) (int, error) {
-	m, err := c.ask(ctx, c.patience(), &metadata.Request{TopicNames: []string{c.opts.Topic}})
+func (c *client) replicas(ctx context.Context, topic string) (int, error) {
+	m, err := c.ask(ctx, c.patience(), &metadata.Request{TopicNames: []string{topic}})
 	if err != nil {
-		return 0, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, err)
+		return 0, fmt.Errorf("read metadata of topic %q: %w", topic, err)
 	}
 	fewest := 0
 	for _, p := range m.(*metadata.Response).Topics[0].Partitions {

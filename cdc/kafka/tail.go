@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -32,7 +33,7 @@ type Handler interface {
 	Record(partition int, offset int64, key, value []byte)
 }
 
-// Tail follows every partition of one topic. Its methods may be called
+// Tail follows every partition of one topic, or of several as one. Its methods may be called
 // concurrently; Run once.
 type Tail struct {
 	client  *client
@@ -44,6 +45,7 @@ type Tail struct {
 	mu      sync.Mutex
 	parts   []*partition // nil: not attached
 	waiting string       // why not
+	layout  layout       // as of the last attach
 }
 
 // NewTail reads the certificates that opts names, and nothing else.
@@ -52,8 +54,9 @@ func NewTail(opts Options, handler Handler, log *slog.Logger) (*Tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tail{client: c, handler: handler, waiting: "not started", log: log.With("topic", c.opts.Topic)}
-	t.metrics = newMetrics(c.opts.Topic, t.lag)
+	topics := strings.Join(c.opts.topics(), ",")
+	t := &Tail{client: c, handler: handler, waiting: "not started", log: log.With("topic", topics)}
+	t.metrics = newMetrics(topics, t.lag)
 	t.news.log = t.log
 	return t, nil
 }
@@ -70,16 +73,20 @@ func (t *Tail) Run(ctx context.Context) error {
 			handler = deaf{handler}
 		}
 		t.lose(handler, reason)
-		parts, leaders, err := t.attach(ctx, handler)
+		parts, l, err := t.attach(ctx, handler)
 		if err != nil {
 			return ended(ctx, err)
 		}
-		err = t.follow(ctx, parts, leaders)
+		err = t.follow(ctx, parts, l)
 		var g *gap
 		if !errors.As(err, &g) {
 			return ended(ctx, err)
 		}
-		t.log.Warn("gap in the stream", "reason", g.reason, "partition", g.partition, "expected", g.next, "found", g.found)
+		log := t.log
+		if g.topic != "" && len(l.topics) > 1 {
+			log = log.With("of", g.topic)
+		}
+		log.Warn("gap in the stream", "reason", g.reason, "partition", g.partition, "expected", g.next, "found", g.found)
 		reason = g.reason
 	}
 }
@@ -102,64 +109,66 @@ func (t *Tail) lose(handler Handler, reason string) {
 
 // attach is the second step: it establishes the position in every partition,
 // at the end of its log; and the third: it says so.
-func (t *Tail) attach(ctx context.Context, handler Handler) ([]*partition, []int32, error) {
+func (t *Tail) attach(ctx context.Context, handler Handler) ([]*partition, layout, error) {
 	var wait backoff
 	for {
-		parts, leaders, err := t.positions(ctx, handler)
+		parts, l, err := t.positions(ctx, handler)
 		if err == nil {
 			t.set(parts, "")
 			t.news.attached(len(parts))
-			return parts, leaders, nil
+			return parts, l, nil
 		}
 		if ctx.Err() != nil || classify(err) == hopeless {
-			return nil, nil, err
+			return nil, l, err
 		}
 		t.set(nil, err.Error())
 		t.news.waiting(err)
 		if !pause(ctx, wait.next()) {
-			return nil, nil, ctx.Err()
+			return nil, l, ctx.Err()
 		}
 	}
 }
 
-func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, []int32, error) {
-	leaders, err := t.client.leaders(ctx)
+func (t *Tail) positions(ctx context.Context, handler Handler) ([]*partition, layout, error) {
+	l, err := t.client.layout(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, l, err
 	}
-	// Where it cannot be had, the topic counts as not compacting.
-	policy, _ := t.client.policy(ctx)
+	compacted := t.client.compacted(ctx, &l)
 	if hook.Mutant(hook.EpochBeforePosition) {
-		handler.Attached(len(leaders))
+		handler.Attached(len(l.leaders))
 		handler = deaf{handler}
 	}
-	ends, err := t.client.offsets(ctx, endOffset, len(leaders))
+	ends, err := t.client.ends(ctx, endOffset, &l)
 	if err != nil {
-		return nil, nil, err
+		return nil, l, err
 	}
-	starts, err := t.client.offsets(ctx, firstOffset, len(leaders))
+	starts, err := t.client.ends(ctx, firstOffset, &l)
 	if err != nil {
-		return nil, nil, err
+		return nil, l, err
 	}
 	parts := make([]*partition, len(ends))
 	for i, end := range ends {
 		// Holes do not matter before the position: what is there is not followed.
 		parts[i] = newPartition(i, max(starts[i], end-1), true)
+		topic, number := l.place(i)
+		parts[i].topic, parts[i].number = topic, int32(number)
 	}
 	lasts, err := t.lasts(ctx, parts, ends)
 	if err != nil {
-		return nil, nil, err
+		return nil, l, err
 	}
 	for _, p := range parts {
-		p.compacted = policy.compacts()
+		p.compacted = compacted[p.topic]
 	}
+	t.spread(l)
 	handler.Attached(len(parts))
 	for _, l := range lasts {
 		if l.there {
 			handler.Record(l.partition, l.offset, l.key, l.value)
 		}
 	}
-	return parts, leaders, nil
+	return parts, l, nil
 }
 
 // lastsAtOnce bounds the fetches for the last records that are under way.
@@ -207,6 +216,12 @@ func (t *Tail) set(parts []*partition, waiting string) {
 	t.parts, t.waiting = parts, waiting
 }
 
+func (t *Tail) spread(l layout) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.layout = l
+}
+
 // deaf is what the mutants put in the handler's place: it hears of no gap.
 type deaf struct{ Handler }
 
@@ -225,7 +240,7 @@ func (t *Tail) CaughtUp() (bool, string) {
 	}
 	for _, p := range parts {
 		if p.position().Answered.IsZero() {
-			return false, fmt.Sprintf("partition %d has not answered yet", p.id)
+			return false, fmt.Sprintf("%v has not answered yet", p)
 		}
 	}
 	return true, ""
