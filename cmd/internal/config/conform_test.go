@@ -48,10 +48,3 @@ func TestSecretsOfAConformanceRun(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
-
-func TestAConformanceRunNeedsNodes(t *testing.T) {
-	_, err := LoadConform(written(t, minimal))
-	if err == nil || !strings.Contains(err.Error(), "conform.nodes: is empty; name each node") {
-		t.Errorf("%v", err)
-	}
-}

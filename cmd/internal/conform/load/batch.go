@@ -24,7 +24,7 @@ type read struct {
 
 func (l *Load) read(u *UseCase, id int, mode history.Mode) read {
 	return read{
-		Read:    history.Read{Key: u.key(id), Mode: mode, Bound: u.Bound, Hot: l.keys.hot(id)},
+		Read:    history.Read{Key: u.Key(id), Mode: mode, Bound: u.Bound, Hot: l.keys.hot(id)},
 		id:      id,
 		useCase: u,
 	}

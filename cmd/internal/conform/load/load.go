@@ -31,8 +31,8 @@ type UseCase struct {
 	Writable bool // SET writes the value
 }
 
-// key spells the key of a row.
-func (u *UseCase) key(id int) string {
+// Key spells the key of a row.
+func (u *UseCase) Key(id int) string {
 	if u.ByAlias {
 		return u.Name + ":" + table.AliasOf(id)
 	}
@@ -108,7 +108,7 @@ func (l *Load) record(log *history.Log, of table.Logged, w history.Write) error 
 	}
 	w.Value = of.Value
 	for i := range l.useCases {
-		w.Key = l.useCases[i].key(of.ID)
+		w.Key = l.useCases[i].Key(of.ID)
 		if err := log.Write(&w); err != nil {
 			return err
 		}

@@ -42,19 +42,20 @@ func (r *read) value(reply *client.Reply) {
 	if reply.Null {
 		return
 	}
-	text := reply.Text
-	if r.useCase.WholeRow {
-		var ok bool
-		if text, ok = valueOf(text, r.id); !ok {
-			r.Odd = reply.Text
-			return
-		}
-	}
-	value, ok := table.Parse(text, r.id)
-	if !ok {
+	var ok bool
+	if r.Value, ok = r.useCase.Value(reply.Text, r.id); !ok {
 		r.Odd = "“" + reply.Text + "”"
 	}
-	r.Value = value
+}
+
+// Value reads what GET gives of a row, and reports whether it is that row's.
+func (u *UseCase) Value(text string, id int) (value uint64, ok bool) {
+	if u.WholeRow {
+		if text, ok = valueOf(text, id); !ok {
+			return 0, false
+		}
+	}
+	return table.Parse(text, id)
 }
 
 // valueOf is the value in a row's JSON, which must be a row of that id all

@@ -131,7 +131,7 @@ func (s *sessionOf) put(ctx context.Context) error {
 		return nil
 	}
 	value := s.l.reserve(1)
-	p := s.send(id, []string{"SET", u.key(id), table.Text(id, value)}, "set")
+	p := s.send(id, []string{"SET", u.Key(id), table.Text(id, value)}, "set")
 	p.write.Value = value
 	if p.lost {
 		s.l.postpone(p)
@@ -156,7 +156,7 @@ func (s *sessionOf) remove() error {
 	if u == nil {
 		return nil
 	}
-	p := s.send(id, []string{"DEL", u.key(id)}, "del")
+	p := s.send(id, []string{"DEL", u.Key(id)}, "del")
 	p.write.Session = 0 // nobody knows yet which version it is
 	if p.void {
 		return nil

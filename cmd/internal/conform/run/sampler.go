@@ -90,7 +90,7 @@ func (s *sampler) ask(ctx context.Context, node string) ([]history.Counters, his
 		return nil, history.Lag{}, false
 	}
 	at := now()
-	text, err := get(ctx, admin, "/metrics")
+	text, err := Get(ctx, admin, "/metrics")
 	if err != nil {
 		return nil, history.Lag{}, false
 	}
@@ -146,7 +146,7 @@ func (s *sampler) ready(ctx context.Context) error {
 	for _, node := range s.of.Nodes() {
 		for {
 			admin, _ := s.of.Admin(node)
-			why, err := get(ctx, admin, "/readyz")
+			why, err := Get(ctx, admin, "/readyz")
 			if err == nil {
 				break
 			}
@@ -160,7 +160,9 @@ func (s *sampler) ready(ctx context.Context) error {
 
 var errNotOK = errors.New("it answers that it is not")
 
-func get(ctx context.Context, address, path string) (string, error) {
+// Get asks an admin port. With another status than 200, what it answers comes
+// with an error.
+func Get(ctx context.Context, address, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
