@@ -13,6 +13,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // partCommand is the command that makes a process be a part of an embedded
@@ -26,10 +27,12 @@ type verdictError struct{ status int }
 func (e *verdictError) Error() string { return fmt.Sprintf("the verdict's status is %d", e.status) }
 
 func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	f := flags("conform", "--embedded [flags]", stdout)
+	f := flags("conform", "--embedded | --stack [flags]", stdout)
 	o := conform.Options{Part: []string{partCommand}}
 	own := f.Bool("embedded", false, "against a deployment that this program starts: a SQLite file, a broker, a relay and nodes, each a process")
-	f.DurationVar(&o.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top")
+	stacked := f.Bool("stack", false, "against one out of real parts, which it fetches and starts: PostgreSQL with a standby, Kafka, a relay and nodes")
+	postgres := f.Int("postgres", 15, "the version of PostgreSQL, 15 or 17, with --stack")
+	f.DurationVar(&o.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top, and with --stack all faults take some three minutes, one by one")
 	f.Uint64Var(&o.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
 	f.StringVar(&o.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
 	f.IntVar(&o.Nodes, "nodes", 2, "how many nodes, 1 to 8")
@@ -42,8 +45,10 @@ func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error 
 		o.Part = append(o.Part, "--mutant", *mutant)
 	}
 	switch {
-	case !*own:
-		return &usageError{"conform: --embedded is required"}
+	case *own == *stacked:
+		return &usageError{"conform: one of --embedded and --stack is required"}
+	case *postgres != 15 && *postgres != 17:
+		return &usageError{"conform: --postgres is 15 or 17"}
 	case o.Nodes < 1 || o.Nodes > 8:
 		return &usageError{"conform: --nodes is from 1 to 8"}
 	case o.Duration < 5*time.Second:
@@ -63,9 +68,14 @@ func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error 
 	if o.Executable, err = os.Executable(); err != nil {
 		return err
 	}
-	o.Command = fmt.Sprintf("freshet conform --embedded --seed %d --duration %v --nodes %d --faults %q", o.Seed, o.Duration, o.Nodes, *faults)
+	against, where := conform.Embedded, "--embedded"
+	if *stacked {
+		o.Postgres = stack.Version(*postgres)
+		against, where = conform.Stack, fmt.Sprintf("--stack --postgres %d", *postgres)
+	}
+	o.Command = fmt.Sprintf("freshet conform %s --seed %d --duration %v --nodes %d --faults %q", where, o.Seed, o.Duration, o.Nodes, *faults)
 	fmt.Fprintf(stdout, "%s\n", o.Command)
-	v, err := conform.Embedded(ctx, o)
+	v, err := against(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/stacked"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // Options are those of a run.
@@ -29,6 +31,8 @@ type Options struct {
 	Nodes    int
 	Faults   []string // names; none: all
 	NoFaults bool
+
+	Postgres stack.Version // of a run against real parts
 
 	Executable string   // this program
 	Part       []string // what makes it be a part of the deployment
@@ -50,6 +54,13 @@ type deployment interface {
 // Embedded is a run against a deployment out of this program alone.
 func Embedded(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.run(ctx, func(p part.Options) (deployment, error) { return embedded.Open(ctx, p) })
+}
+
+// Stack is a run against real parts, which it starts.
+func Stack(ctx context.Context, o Options) (*check.Verdict, error) {
+	return o.run(ctx, func(p part.Options) (deployment, error) {
+		return stacked.Open(ctx, stacked.Options{Options: p, Postgres: o.Postgres})
+	})
 }
 
 // run starts a deployment, runs against it, ends it, and judges what was

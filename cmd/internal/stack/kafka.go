@@ -164,6 +164,10 @@ func kafkaAnswers(ctx context.Context, address string) error {
 // Address is where clients connect first.
 func (k *Kafka) Address() string { return k.address }
 
+// Broker is where the broker itself listens, beside whatever leads clients to
+// it.
+func (k *Kafka) Broker() string { return k.broker }
+
 // Ours reports whether the broker was started here, so that it can be killed
 // and paused.
 func (k *Kafka) Ours() bool { return k.Process != nil }

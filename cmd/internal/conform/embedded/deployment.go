@@ -25,7 +25,7 @@ func Open(ctx context.Context, o part.Options) (*Deployment, error) {
 	d := &Deployment{db: &table.SQLite{Path: filepath.Join(o.Dir, "conform.db")}}
 	source := fmt.Sprintf("{sqlite: {path: %q}}", d.db.Path)
 	var err error
-	if d.Tier, err = part.NewTier(o, func(string) string { return source }); err != nil {
+	if d.Tier, err = part.NewTier(o, func(string) (string, error) { return source, nil }); err != nil {
 		return nil, err
 	}
 	if d.broker, err = d.Part("broker", "broker", source); err == nil {

@@ -19,6 +19,7 @@ type Options struct {
 	Dir        string   // where it may keep what it needs while it runs; it exists
 	Out        string   // where histories of fills and logs go; it exists
 	Nodes      int
+	Relay      string // more settings of the relay, in the words of a configuration
 }
 
 // Tier is what every deployment has: a relay and nodes, in front of whose
@@ -33,23 +34,37 @@ type Tier struct {
 
 // NewTier prepares the processes. source gives the source of the one of that
 // name, in the words of a configuration.
-func NewTier(o Options, source func(name string) string) (t *Tier, err error) {
+func NewTier(o Options, source func(name string) (string, error)) (t *Tier, err error) {
 	t = &Tier{opts: o}
 	if t.Front, err = NewFront(); err != nil {
 		return nil, err
 	}
-	if t.Relay, err = t.Part("relay", "relay", source("relay")); err != nil {
+	if err := t.prepare(source); err != nil {
 		return nil, errors.Join(err, t.End())
 	}
-	for i := range o.Nodes {
+	return t, nil
+}
+
+func (t *Tier) prepare(source func(name string) (string, error)) error {
+	own, err := source("relay")
+	if err != nil {
+		return err
+	}
+	if t.Relay, err = t.Part("relay", "relay", own); err != nil {
+		return err
+	}
+	for i := range t.opts.Nodes {
 		name := "node-" + strconv.Itoa(i)
-		n, err := t.Part("node", name, source(name))
+		if own, err = source(name); err != nil {
+			return err
+		}
+		n, err := t.Part("node", name, own)
 		if err != nil {
-			return nil, errors.Join(err, t.End())
+			return err
 		}
 		t.Members = append(t.Members, n)
 	}
-	return t, nil
+	return nil
 }
 
 // Part prepares a process, with a configuration of its own.
@@ -60,7 +75,7 @@ func (t *Tier) Part(kind, name, source string) (*Process, error) {
 			"--fills", t.fills(name, life), "--node", name, "--life", strconv.FormatUint(life, 10))
 	}
 	p := NewProcess(name, t.opts.Executable, filepath.Join(t.opts.Out, name+".log"), args)
-	return p, os.WriteFile(config, settings(source, t.Front.Address(), name), 0o600)
+	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, t.opts.Relay), 0o600)
 }
 
 func (t *Tier) fills(node string, life uint64) string {

@@ -19,7 +19,7 @@ func (p *postgresConn) Transact(ctx context.Context, changes []Change, undo bool
 }
 
 func (p *postgresConn) transact(ctx context.Context, changes []Change, undo bool, d *Done) error {
-	tx, err := p.c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadWrite})
+	tx, err := p.c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	if err != nil {
 		return err
 	}

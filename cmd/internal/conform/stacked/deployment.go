@@ -1,0 +1,107 @@
+package stacked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+)
+
+// Options say what is deployed.
+type Options struct {
+	part.Options
+	Postgres stack.Version
+}
+
+// topic is where changes go: the default of a configuration.
+const topic = "freshet"
+
+// Deployment is PostgreSQL, Kafka, a relay and nodes.
+type Deployment struct {
+	*part.Tier
+	kafka    *stack.Kafka
+	database *database
+	table    *table.Postgres
+}
+
+// Open starts everything. The table is made too, since a relay waits for what
+// it is to follow.
+func Open(ctx context.Context, o Options) (*Deployment, error) {
+	d := &Deployment{}
+	if err := d.open(ctx, o); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Deployment) open(ctx context.Context, o Options) (err error) {
+	if d.database, err = startDatabase(ctx, o.Postgres); err != nil {
+		return err
+	}
+	w, err := d.database.way("writers")
+	if err != nil {
+		return err
+	}
+	d.table = &table.Postgres{URL: url(w)}
+	if err := d.table.Create(ctx); err != nil {
+		return err
+	}
+	if err := d.database.exec(ctx, "CREATE ROLE stranger LOGIN"); err != nil {
+		return err
+	}
+	if o.Postgres == stack.PG17 {
+		o.Relay = "failover_slot: true"
+	}
+	if d.Tier, err = part.NewTier(o.Options, func(name string) (string, error) { return d.source(o.Dir, name) }); err != nil {
+		return err
+	}
+	if d.kafka, err = stack.StartKafka(ctx, d.Front.Door()); err != nil {
+		return err
+	}
+	d.Front.To(d.kafka.Broker())
+	return d.Start(ctx)
+}
+
+// source is the database for the part of that name, by a way of its own.
+func (d *Deployment) source(dir, name string) (string, error) {
+	w, err := d.database.way(name)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, name+".url")
+	return fmt.Sprintf("{postgres: {url: %q}}", "file:"+file), os.WriteFile(file, []byte(url(w)), 0o600)
+}
+
+func url(w *stack.Forwarder) string {
+	return "postgres://postgres@" + w.Address() + "/postgres?sslmode=disable"
+}
+
+// Close ends everything, the database last.
+func (d *Deployment) Close() error {
+	var errs []error
+	if d.Tier != nil {
+		errs = append(errs, d.End())
+	}
+	if d.kafka != nil {
+		errs = append(errs, d.kafka.Close())
+	}
+	if d.database != nil {
+		errs = append(errs, d.database.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Database is where the rows are.
+func (d *Deployment) Database() table.Database { return d.table }
+
+// Clock makes one round trip to the source's clock, which is this host's: its
+// servers are here.
+func (d *Deployment) Clock(context.Context) (history.Clock, error) {
+	return part.HostClock(), nil
+}
