@@ -90,6 +90,7 @@ type Cache struct {
 	locks    *fill.Locks[flight]
 	fills    sync.WaitGroup // goroutines that run fills
 	metrics  *metrics
+	trace    trace
 }
 
 // useCase is the state of one use case.
@@ -120,6 +121,7 @@ func build(catalog *proxy.Catalog, next proxy.Source, stream Stream, clock Clock
 		stamps:  newStamps(bits),
 		locks:   fill.New[flight](),
 		metrics: newMetrics(catalog),
+		trace:   trace{voids: voids{cases: make([][]step, len(catalog.All()))}},
 	}
 	if len(opts.UseCases) != len(catalog.All()) {
 		return nil, fmt.Errorf("settings for %d use cases, but there are %d", len(opts.UseCases), len(catalog.All()))

@@ -15,7 +15,13 @@ import (
 //
 // A void entry stays in memory until a fill takes its place or others need
 // its room.
-func (c *Cache) Change(key proxy.Key, image *proxy.Image) {
+func (c *Cache) Change(key proxy.Key, image *proxy.Image, from proxy.Record) {
+	c.change(key, image, from, stepDropped)
+}
+
+// change is Change for a change of the stream, and for what is taken for one:
+// cause is the step that makes an entry void.
+func (c *Cache) change(key proxy.Key, image *proxy.Image, from proxy.Record, cause what) {
 	u := &c.cases[key.UseCase.ID]
 	hash := hashOf(key.Text)
 	if hook.Mutant(hook.DropIfOlder) && c.newer(u, hash, key.Text, image) {
@@ -25,6 +31,9 @@ func (c *Cache) Change(key proxy.Key, image *proxy.Image) {
 	hook.At("cache.change.bumped")
 	e := c.known(u, hash, key.Text)
 	if e == nil {
+		if c.trace.watchOf(hash) != nil {
+			c.changed(key, hash, image, from, stepPassed)
+		}
 		if hook.Mutant(hook.RefillAbsent) && image != nil {
 			c.put(u, hash, c.replacement(u, &entry{key: string(key.Text), epoch: u.epoch.Load()}, stamp, hash, image))
 		}
@@ -38,10 +47,22 @@ func (c *Cache) Change(key proxy.Key, image *proxy.Image) {
 	newer := image != nil && (image.Position.Compare(e.position) > 0 || hook.Mutant(hook.RefillUnpositioned))
 	if !wasValid || !newer || e.pinned || !e.position.Known() {
 		c.metrics.dropped[key.UseCase.ID].Inc()
+		c.changed(key, hash, image, from, cause)
 		return
 	}
 	c.metrics.replaced[key.UseCase.ID].Inc()
+	c.changed(key, hash, image, from, stepReplaced)
 	c.put(u, hash, c.replacement(u, e, stamp, hash, image))
+}
+
+// changed remembers what became of the entry of a key that changed.
+func (c *Cache) changed(key proxy.Key, hash uint64, image *proxy.Image, from proxy.Record, what what) {
+	s := step{hash: hash, useCase: key.UseCase.ID, what: what, record: from}
+	_, s.at = c.clock.Bounds()
+	if image != nil {
+		s.position, s.asof, s.bytes = image.Position, image.Commit, bytesOf(image.Row)
+	}
+	c.trace.take(s)
 }
 
 // known is find for the change stream: most changes are of keys that are not
@@ -80,9 +101,11 @@ func (c *Cache) newer(u *useCase, hash uint64, key []byte, image *proxy.Image) b
 
 // Void makes everything void that is cached for a use case.
 func (c *Cache) Void(u *proxy.UseCase) {
-	c.cases[u.ID].epoch.Add(1)
+	s := step{useCase: u.ID, what: stepVoided, epoch: c.cases[u.ID].epoch.Add(1)}
 	c.metrics.voided[u.ID].Inc()
+	_, s.at = c.clock.Bounds()
+	c.trace.voids.take(s)
 }
 
 // Invalidate makes the entry of one key void.
-func (c *Cache) Invalidate(key proxy.Key) { c.Change(key, nil) }
+func (c *Cache) Invalidate(key proxy.Key) { c.change(key, nil, proxy.Record{}, stepInvalidated) }

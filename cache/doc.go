@@ -24,11 +24,16 @@
 // together, detached from the caller. [Cache.Change] and [Cache.Void] are what
 // the change stream calls. A hit needs no lock that all keys share.
 //
+// What happened to a key lately is remembered ([Cache.Trace]): its fills, changes
+// with partition and offset, voids and evictions, and of a key that is watched
+// ([Cache.Watch]) its reads. It names keys by their hashes and has no values.
+//
 // Errors in a Result: [proxy.ErrUnavailable] when the source could not be read
 // within the use case's timeout and on_unavailable is "error" or nothing young
 // enough was at hand; the context's error when the caller left first; and what
 // the source itself returned.
 //
 // Read cache.go, then entry.go, stamp.go, read.go, fill.go, change.go,
-// write.go, explain.go, memory.go; store and fill are its two parts.
+// write.go, explain.go, trace.go, tracetext.go, memory.go; store and fill are its
+// two parts.
 package cache

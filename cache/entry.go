@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -94,6 +95,11 @@ func (c *Cache) put(u *useCase, hash uint64, e *entry) entries {
 
 // evicted notes that an entry had to go, so that its next fill knows why.
 func (c *Cache) evicted(e *entry) {
+	hash := hashOf([]byte(e.key))
 	c.metrics.evictions.Inc()
-	c.stamps.noteEviction(hashOf([]byte(e.key)))
+	c.stamps.noteEviction(hash)
+	name, _, _ := strings.Cut(e.key, ":")
+	s := step{hash: hash, useCase: c.catalog.Named(name).ID, what: stepEvicted, asof: e.asof, bytes: bytesOf(e.row)}
+	_, s.at = c.clock.Bounds()
+	c.trace.take(s)
 }

@@ -1,14 +1,16 @@
 package cache
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/freshet-cache/freshet/proxy"
 )
 
 // Explain says what a read of key under its use case's bound would find, and
-// why: pairs of a name and a value, for a person to read. It takes no fill and
-// changes nothing.
+// why, and what is remembered of the key: pairs of a name and a value, for a
+// person to read. It takes no fill and changes no entry; the key is watched from
+// now on, so that the next Explain tells its reads, too.
 func (c *Cache) Explain(key proxy.Key) [][2]string {
 	u := &c.cases[key.UseCase.ID]
 	hash := hashOf(key.Text)
@@ -20,6 +22,7 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 	}
 	facts := [][2]string{
 		{"key", string(key.Text)},
+		{"hash", fmt.Sprintf("%016x", hash)},
 		{"use case", key.UseCase.Name},
 		{"bound", u.Bound.String()},
 		{"stamp slot", strconv.FormatUint(c.stamps.index(hash), 10)},
@@ -35,7 +38,7 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 			{"entry epoch", strconv.FormatUint(e.epoch, 10)},
 			{"as-of", strconv.FormatInt(int64(e.asOf(at.watermark)), 10)},
 			{"as-of age", proxy.AgeText(at.hi, e.asOf(at.watermark))},
-			{"position", strconv.FormatUint(e.position.Commit, 10) + "/" + strconv.FormatUint(e.position.Seq, 10)},
+			{"position", place(e.position)},
 			{"ttl left", proxy.AgeText(e.expires, at.hi)},
 		}...)
 	}
@@ -45,6 +48,10 @@ func (c *Cache) Explain(key proxy.Key) [][2]string {
 	if waiting {
 		facts = append(facts, [2]string{"fill waiting", "yes"})
 	}
+	for i, line := range c.Trace(key) {
+		facts = append(facts, [2]string{"trace " + strconv.Itoa(i+1), line})
+	}
+	c.Watch(key)
 	return facts
 }
 

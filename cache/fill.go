@@ -139,10 +139,11 @@ func (c *Cache) send(fs []*flight) []proxy.Request {
 		reqs[i].Key = proxy.Key{UseCase: f.useCase, Text: []byte(f.key)}
 		c.metrics.fills[f.useCase.ID][f.why].Inc()
 	}
-	lo, _ := c.clock.Bounds()
+	lo, hi := c.clock.Bounds()
 	for _, f := range fs {
 		f.asof = lo
 		f.sent.Store(true)
+		c.trace.take(step{hash: f.hash, useCase: f.useCase.ID, at: hi, what: stepSent, why: f.why, asof: lo})
 	}
 	return reqs
 }
@@ -162,13 +163,16 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 			res.Err = c.stream.Found(res.Primary, f.asof)
 			res.AsOf, res.Upper = f.asof, hi
 		}
+		outcome := stepFailed
 		if res.Err != nil {
 			f.result = proxy.Result{Err: res.Err}
 		} else {
 			res.Origin = proxy.FromFill
 			f.result = *res
-			c.install(f)
+			outcome = c.install(f)
 		}
+		c.trace.take(step{hash: f.hash, useCase: f.useCase.ID, at: hi, what: outcome,
+			asof: f.result.AsOf, position: f.result.Position, bytes: bytesOf(f.result.Row)})
 		close(f.done)
 	}
 }
@@ -180,8 +184,9 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 //  3. the fill installs the old row, and no further change comes to void it
 //
 // The check only spares memory: the entry carries the stamp read before the
-// fill was sent, so every later read finds it void.
-func (c *Cache) install(f *flight) {
+// fill was sent, so every later read finds it void. It returns what became of
+// the value.
+func (c *Cache) install(f *flight) what {
 	u := &c.cases[f.useCase.ID]
 	stamp, epoch := f.stamp, f.epoch
 	if hook.Mutant(hook.InstallUnchecked) {
@@ -189,7 +194,7 @@ func (c *Cache) install(f *flight) {
 	}
 	if stamp != c.stamps.of(f.hash) || epoch != u.epoch.Load() {
 		c.metrics.refused[f.useCase.ID].Inc()
-		return
+		return stepRefused
 	}
 	hook.At("cache.install.checked")
 	f.kept = &entry{
@@ -204,6 +209,7 @@ func (c *Cache) install(f *flight) {
 		pinned:   f.result.Pinned,
 	}
 	f.home = c.put(u, f.hash, f.kept)
+	return stepInstalled
 }
 
 // leave frees the fill locks once the store shows what was installed. Until

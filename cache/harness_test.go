@@ -85,6 +85,9 @@ func (w *world) key(t testing.TB, text string) proxy.Key {
 	return k
 }
 
+// Change is a change of the stream, wherever in it.
+func (w *world) Change(key proxy.Key, image *proxy.Image) { w.Cache.Change(key, image, proxy.Record{}) }
+
 func (w *world) read(t testing.TB, key string, f proxy.Freshness) proxy.Result {
 	t.Helper()
 	return w.readCtx(t, t.Context(), key, f)

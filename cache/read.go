@@ -67,6 +67,7 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 		hash := hashOf(r.Key.Text)
 		e := c.find(u, hash, r.Key.Text)
 		why := c.judge(u, e, hash, r.Freshness, &at)
+		c.trace.saw(hash, why, at.hi)
 		if why == reasonNone || why == reasonRefresh {
 			c.hit(r, hash, &results[i], e, &at)
 		}
@@ -84,7 +85,7 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 }
 
 func (c *Cache) hit(r *proxy.Request, hash uint64, res *proxy.Result, e *entry, at *moment) {
-	c.metrics.hits[r.Key.UseCase.ID].add(hash)
+	c.trace.hit(hash, c.metrics.hits[r.Key.UseCase.ID].add(hash))
 	*res = answer(e, at.watermark, proxy.FromCache)
 }
 

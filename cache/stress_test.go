@@ -99,7 +99,7 @@ func TestNoReadAfterAChangeAnswersTheOldValue(t *testing.T) {
 		if i%2 == 0 {
 			image = &proxy.Image{Row: value(strconv.FormatInt(v, 10)), Position: proxy.Position{Commit: uint64(i + 2)}, Commit: 1_000_000_000}
 		}
-		c.Change(key, image)
+		c.Change(key, image, proxy.Record{})
 		applied[k].Store(v)
 	}
 	stop.Store(true)
@@ -211,7 +211,7 @@ func BenchmarkChangeOfForeignKey(b *testing.B) {
 	key, _ := catalog.Key([]byte("users:123456"))
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Change(key, nil)
+		c.Change(key, nil, proxy.Record{})
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Cache) Apply(ctx context.Context, writes []proxy.Write, results []proxy
 			continue
 		}
 		// Also after an error: whether the write was carried out may be unknown.
-		c.Change(writes[i].Key, nil)
+		c.change(writes[i].Key, nil, proxy.Record{}, stepWritten)
 		results[i].Token = token
 		if hook.Mutant(hook.InstallWritten) {
 			c.installWritten(&writes[i])

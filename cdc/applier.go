@@ -13,9 +13,10 @@ import (
 type Cache interface {
 	// Change bumps the stamp of key. If image is not nil and the entry was
 	// valid just before and older than image, it is replaced; in every other
-	// case it is dropped. key.Text and image are the caller's to reuse
-	// afterwards; what image.Row refers to is not.
-	Change(key proxy.Key, image *proxy.Image)
+	// case it is dropped. from is told to those who ask what happened to the
+	// key. key.Text and image are the caller's to reuse afterwards; what
+	// image.Row refers to is not.
+	Change(key proxy.Key, image *proxy.Image, from proxy.Record)
 	// Void bumps the epoch of a use case: everything it holds is gone.
 	Void(u *proxy.UseCase)
 }
@@ -69,6 +70,7 @@ func NewApplier(catalog *proxy.Catalog, cache Cache, wm *Watermark, clock Clock,
 // none together with Lost or Attached, and none before the first Attached.
 func (a *Applier) Record(partition int, offset int64, _, value []byte) {
 	p := (*a.parts.Load())[partition]
+	p.record = proxy.Record{Partition: partition, Offset: offset}
 	r, err := p.decoder.Decode(value)
 	switch {
 	case err != nil:

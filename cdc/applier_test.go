@@ -233,8 +233,8 @@ func TestMetrics(t *testing.T) {
 // discard is a cache that holds nothing.
 type discard struct{ n int }
 
-func (d *discard) Change(proxy.Key, *proxy.Image) { d.n++ }
-func (d *discard) Void(*proxy.UseCase)            {}
+func (d *discard) Change(proxy.Key, *proxy.Image, proxy.Record) { d.n++ }
+func (d *discard) Void(*proxy.UseCase)                          {}
 
 // A change of a row that is not here, in two use cases, with its image; the
 // writer's side, which BenchmarkAppend measures alone, is in it.

@@ -89,7 +89,7 @@ func (a *Applier) changeRow(p *partition, u *proxy.UseCase, r *event.Record, may
 	if before != nil {
 		p.before = before
 		if !same {
-			a.cache.Change(proxy.Key{UseCase: u, Text: before}, nil)
+			a.cache.Change(proxy.Key{UseCase: u, Text: before}, nil, p.record)
 		}
 	}
 	if after != nil && !(c.Op == event.Insert && hook.Mutant(hook.IgnoreInsert)) {
@@ -99,7 +99,7 @@ func (a *Applier) changeRow(p *partition, u *proxy.UseCase, r *event.Record, may
 		if mayRefill && (same || c.Op == event.Insert && before == nil) {
 			image = a.imageOf(p, u, r)
 		}
-		a.cache.Change(proxy.Key{UseCase: u, Text: after}, image)
+		a.cache.Change(proxy.Key{UseCase: u, Text: after}, image, p.record)
 	}
 }
 

@@ -47,7 +47,7 @@ type recorder struct {
 	calls []string
 }
 
-func (r *recorder) Change(key proxy.Key, image *proxy.Image) {
+func (r *recorder) Change(key proxy.Key, image *proxy.Image, _ proxy.Record) {
 	if image == nil {
 		r.add("drop %s", key.Text)
 		return

@@ -31,7 +31,7 @@ type naive struct {
 
 func newNaive() *naive { return &naive{entries: map[string]entry{}} }
 
-func (n *naive) Change(key proxy.Key, image *proxy.Image) {
+func (n *naive) Change(key proxy.Key, image *proxy.Image, _ proxy.Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e, ok := n.entries[string(key.Text)]

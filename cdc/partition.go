@@ -27,7 +27,8 @@ type partition struct {
 	now      proxy.Time // src_hi when it was last needed
 	nowFalls uint64     // the falls before that
 
-	before, after []byte // keys being built
+	record        proxy.Record // the one being applied
+	before, after []byte       // keys being built
 	image         proxy.Image
 
 	mu    sync.Mutex

@@ -86,7 +86,7 @@ func TestHerdIsTwoReadsOfAHeldSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Change(key, nil)
+	c.Change(key, nil, proxy.Record{})
 	herds.Go(func() { replies[1] = herd(t, address, connections, each, "GET", "k:1") })
 	shared(2 * connections * each)
 	source.answer <- struct{}{}
