@@ -35,6 +35,8 @@ type Applier struct {
 	log     *slog.Logger
 	metrics *metrics
 
+	missing func() // see OnMissing
+
 	parts atomic.Pointer[[]*partition]
 	falls atomic.Uint64 // tells what was learnt before a gap from what is behind it
 	gaps  atomic.Uint64 // falls, but for those at the start of a partition
@@ -56,6 +58,7 @@ func NewApplier(catalog *proxy.Catalog, cache Cache, wm *Watermark, clock Clock,
 		clock:   clock,
 		log:     log,
 		metrics: newMetrics(),
+		missing: func() {},
 		streams: map[uint64]proxy.Identity{},
 		lost:    "not attached yet",
 	}

@@ -92,12 +92,16 @@ func (a *Applier) lied(p *partition, r *event.Record) {
 // doubt compares a change's commit time with the last checkpoint before it:
 // every change visible at T stands in front of that.
 func (a *Applier) doubt(p *partition, c *event.Change) {
-	told := c.Commit != 0 && c.Commit != proxy.Never
-	known := p.checkT != proxy.Never && p.checkFalls == a.falls.Load()
-	if told && known && c.Commit < p.checkT.Add(-commitSkew) {
+	if a.doubtful(p, c) {
 		a.metrics.lies.Inc()
 		a.distrust(p)
 	}
+}
+
+func (a *Applier) doubtful(p *partition, c *event.Change) bool {
+	told := c.Commit != 0 && c.Commit != proxy.Never
+	known := p.checkT != proxy.Never && p.checkFalls == a.falls.Load()
+	return told && known && c.Commit < p.checkT.Add(-commitSkew)
 }
 
 // distrust holds the watermark until clean checkpoints have come.
@@ -115,4 +119,5 @@ func (a *Applier) forgive(p *partition) {
 		a.wm.trust()
 	}
 	p.debt = 0
+	a.acquit(p)
 }

@@ -24,6 +24,7 @@ func (a *Applier) Lost(reason string) {
 func (a *Applier) Attached(partitions int) {
 	a.Lost("attached anew") // unless that is known
 	a.resize(partitions)
+	a.missing()
 	a.voidAll()
 	a.mu.Lock()
 	a.lost, a.counted = "", 0
@@ -45,6 +46,7 @@ func (a *Applier) resize(partitions int) {
 	}
 	for _, p := range parts {
 		p.anchored, p.heard = false, 0
+		clear(p.foreign.rows) // those in between are not followed
 		p.publish(-1)
 	}
 	a.parts.Store(&parts)
@@ -73,8 +75,14 @@ func (a *Applier) gap(why gapReason, fall func()) {
 // reset is what a gap does while the watermark is down.
 func (a *Applier) reset(why gapReason) {
 	a.count(why)
+	a.missing()
 	a.voidAll()
 }
+
+// OnMissing has f called whenever everything is about to be made void because
+// changes may be missing: what was missed may have been a change that nobody can
+// see yet. It is to be called before anything else, and f by any goroutine.
+func (a *Applier) OnMissing(f func()) { a.missing = f }
 
 func (a *Applier) count(why gapReason, attrs ...any) {
 	a.falls.Add(1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/freshet-cache/freshet/cdc/event"
-	"github.com/freshet-cache/freshet/proxy"
 )
 
 // Kept is a record that could not be understood, for inspection.
@@ -35,13 +34,15 @@ func (a *Applier) Kept() []Kept {
 // changed: its table, or everything. The mark stays, so that the record behind
 // it shows a hole.
 func (a *Applier) undecodable(p *partition, offset int64, value []byte, err error) {
+	d := &event.DecodeError{Reason: err.Error()}
+	errors.As(err, &d)
+	a.unreadable(p, offset, d.Table, d.Reason, value)
+}
+
+func (a *Applier) unreadable(p *partition, offset int64, table, reason string, value []byte) {
 	a.metrics.undecodable.Inc()
-	var d *event.DecodeError
-	var cases []*proxy.UseCase
-	if errors.As(err, &d) {
-		cases = a.catalog.OnTable(d.Table)
-		a.keep(p, offset, value, d.Table, d.Reason)
-	}
+	a.keep(p, offset, value, table, reason)
+	cases := a.catalog.OnTable(table)
 	if len(cases) == 0 {
 		cases = a.catalog.All() // a name nobody knows may be a part of the damage
 	}

@@ -23,6 +23,7 @@ type partition struct {
 	checkFalls    uint64         // the falls before it: a later one makes checkT void
 	debt          int            // clean checkpoints to come before it is trusted again
 	heard         uint64         // the stream of the last checkpoint that counted since attach
+	foreign       foreign        // of a stream that others ship
 
 	now      proxy.Time // src_hi when it was last needed
 	nowFalls uint64     // the falls before that
@@ -65,6 +66,7 @@ func (p *partition) restart(stream uint64) {
 	p.checkPosition, p.checkT, p.checkFalls = proxy.Position{}, proxy.Never, 0
 	p.now = proxy.Never
 	p.heard = 0
+	p.foreign.rows, p.foreign.again = map[int64]uint64{}, false
 }
 
 // publish shows others where the partition stands.
