@@ -77,12 +77,13 @@ var layers = []struct {
 	{"cmd/internal/conform/live", []string{"cmd/internal/conform/...", "cmd/internal/config"}, "a deployment of somebody's: of nodes it knows addresses"},
 	{"cmd/internal/conform/stacked", []string{"cmd/internal/conform/...", "cmd/internal/stack"}, "a deployment out of real parts"},
 	{"cmd/internal/conform/part", []string{"..."}, "this program as the parts of a deployment: it steps in at their seams"},
+	{"cmd/internal/doctor", []string{"cdc/...", "proxy/...", "cmd/internal/config", "cmd/internal/doctor/pipeline", "cmd/internal/node"}, "asks every part what it is; it changes none"},
 	{"cmd/internal/doctor/pipeline", []string{"proxy"}, "what a stream can carry, for who checks a deployment and who tries one"},
 	{"cmd/internal/node", []string{"..."}, "the one place that wires concrete types"},
 	{"cmd/internal/stack", nil, "starts processes, and knows nothing of what is tried with them"},
 	{"cmd/internal/stack/stacktest", []string{"cmd/internal/stack"}, "the same for tests"},
 	{"cmd/internal/e2e", []string{"..."}, "tests over several packages"},
-	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/node", "cmd/internal/conform/...", "cmd/internal/stack"}, "thin: flags, then a node or a run"},
+	{"cmd/freshet", []string{"cmd/internal/config", "cmd/internal/doctor", "cmd/internal/node", "cmd/internal/conform/...", "cmd/internal/stack"}, "thin: flags, then a node or a run"},
 }
 
 // within reports whether folder is one of patterns.
