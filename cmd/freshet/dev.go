@@ -35,12 +35,13 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, _, err := net.SplitHostPort(o.Listen); err == nil && !*insecure && !config.Loopback(o.Listen) {
 		return &usageError{fmt.Sprintf("dev: others can reach %s, and there are no users; add --insecure if that is meant", o.Listen)}
 	}
-	d, err := node.OpenDev(ctx, o, logger(level, stderr))
+	log := logger(level, stderr)
+	d, err := node.OpenDev(ctx, o, log)
 	if err != nil {
 		return err
 	}
 	defer remember(d.Database(), stderr)()
-	node.LimitMemory(int64(o.Nodes) * int64(config.Default().Memory.Budget))
+	node.LimitMemory(int64(o.Nodes)*int64(config.Default().Memory.Budget), log)
 	ctx, end := context.WithCancel(ctx)
 	var greeting sync.WaitGroup
 	defer greeting.Wait()

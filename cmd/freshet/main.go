@@ -34,6 +34,7 @@ func commands() []command {
 		{"serve", "--config FILE [--check]", "run a node", serve},
 		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
 		{"conform", "--embedded [--seed N] …", "prove the bound: writers, readers and faults, and a verdict", conformance},
+		{"healthcheck", "[--admin ADDR]", "ask whether a node or relay of this machine is ready", healthcheck},
 		{"doctor", "--config FILE [--json] …", "check what a deployment's promise rests on, and how to mend it", examine},
 		{"hash-password", "< FILE", "print the hash of the password that the input's first line is", hashPassword},
 		{"version", "", "print the version", version},

@@ -18,11 +18,12 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if check {
 		return checked(node.Check(ctx, c), stdout)
 	}
-	n, err := node.Open(ctx, c, logger(level(c), stderr))
+	log := logger(level(c), stderr)
+	n, err := node.Open(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	node.LimitMemory(int64(c.Memory.Budget))
+	node.LimitMemory(int64(c.Memory.Budget), log)
 	return n.Run(ctx)
 }
 

@@ -27,6 +27,7 @@ var homes = []struct {
 	{"github.com/prometheus/client_golang", []string{"..."}, "metrics.go", "what a package counts stands in one file"},
 	{"golang.org/x/crypto", []string{"proxy/acl"}, "", "slow hashes of passwords; one package bounds what they cost"},
 	{"golang.org/x/sys", []string{"proxy/source/clock", "proxy/server"}, "", "CLOCK_BOOTTIME and POLLRDHUP, which package syscall has not"},
+	{"github.com/KimMachineGun/automemlimit", []string{"cmd/internal/node"}, "memory.go", "what a container may have of memory, in both versions of control groups"},
 	{"golang.org/x/sync", []string{"..."}, "", "errgroup, for goroutines that are waited for"},
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"log/slog"
 	"math"
 	"runtime/debug"
 	"testing"
@@ -70,12 +71,12 @@ func TestTheCollectorsLimitLeavesAGivenOneAlone(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(was)
 	debug.SetMemoryLimit(math.MaxInt64)
-	LimitMemory(1 << 30)
+	LimitMemory(1<<30, slog.New(slog.DiscardHandler))
 	set := debug.SetMemoryLimit(-1)
 	if set < 1<<30 || set > 2<<30 {
 		t.Errorf("for 1 GiB of entries the limit is %d", set)
 	}
-	LimitMemory(1 << 20)
+	LimitMemory(1<<20, slog.New(slog.DiscardHandler))
 	if got := debug.SetMemoryLimit(-1); got != set {
 		t.Errorf("a limit of %d was changed to %d", set, got)
 	}

@@ -115,7 +115,7 @@ func (p *Part) node(ctx context.Context, c *config.Config, out io.Writer, log *s
 	if err != nil {
 		return err
 	}
-	node.LimitMemory(int64(c.Memory.Budget))
+	node.LimitMemory(int64(c.Memory.Budget), log)
 	fmt.Fprintf(out, "serves %s %s\n", n.Address(), n.Admin())
 	go obey(map[string]order{
 		"slow":   func(_ context.Context, n int64) error { source.slow.Store(n); return nil },
