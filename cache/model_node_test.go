@@ -13,7 +13,7 @@ type modelNode struct {
 	*Cache
 	applier   *cdc.Applier
 	watermark *cdc.Watermark
-	next      [modelPartitions]int
+	next      []int // offsets, of the partitions that it knows
 }
 
 // newModelNode starts a node: everything in its memory is new.
@@ -40,22 +40,66 @@ func (n *modelNode) attachTo(w *model) {
 	n.reattach(w, "attached")
 }
 
-// reattach is a gap as the tail sees it, in the order of the contract.
+// at is the offset of a partition up to which the node has read.
+func (n *modelNode) at(p int) int {
+	if p < len(n.next) {
+		return n.next[p]
+	}
+	return 0
+}
+
+// reattach is a gap as the tail sees it, in the order of the contract: it asks
+// where each log ends, reads the last record of each, and then says that it is
+// attached. Others move in between, the topic itself among them.
 func (n *modelNode) reattach(w *model, reason string) {
 	w.note("lost: %s", reason)
 	w.inApply = true // no record comes in between
+	defer func() { w.inApply = false }()
 	n.applier.Lost(reason)
 	w.meanwhile(2)
-	for p := range n.next {
-		n.next[p] = len(w.source.logs[p])
-	}
-	n.applier.Attached(modelPartitions)
-	for p, log := range w.source.logs {
-		if last := len(log) - 1; last >= 0 {
-			n.applier.Record(p, int64(last), nil, log[last])
+	lasts := n.lasts(w)
+	n.applier.Attached(len(lasts))
+	for p, last := range lasts {
+		if last != nil {
+			n.applier.Record(p, int64(n.next[p]-1), nil, last)
 		}
 	}
-	w.inApply = false
+}
+
+// lasts establishes the position in every partition, and returns what each
+// ended with; nil where it was empty.
+func (n *modelNode) lasts(w *model) [][]byte {
+	for {
+		ends := make([]int, len(w.source.logs))
+		for p, log := range w.source.logs {
+			ends[p] = len(log)
+		}
+		w.meanwhile(3)
+		if w.rng.IntN(8) == 0 && !w.calm {
+			w.source.remake()
+		}
+		lasts := make([][]byte, len(ends))
+		n.next = ends
+		short := false
+		for p, end := range ends {
+			log := w.source.logs[p]
+			short = short || len(log) < end
+			if end > 0 && len(log) >= end {
+				n.next[p], lasts[p] = len(log), log[len(log)-1]
+			}
+		}
+		if !short {
+			return lasts
+		}
+	}
+}
+
+// recount is the tail looking for new partitions.
+func (n *modelNode) recount(w *model) {
+	if len(w.source.logs) != len(n.next) {
+		w.stats.gaps++
+		n.reattach(w, "partitions added")
+	}
 }
 
 // modelClock is an interval around the model's time, wide or narrow.

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // The source of the model: a database whose commit order is not its visibility
-// order, a relay with its gate, and two partitions of a log.
+// order, and a relay with its gate. What the relay writes into is in
+// model_log_test.go.
 
 const (
 	modelKeys       = 3
@@ -52,12 +54,10 @@ type modelSource struct {
 	pos      uint64
 	identity proxy.Identity
 
-	stream  event.StreamID
 	shipped int // transactions
-	logs    [modelPartitions][][]byte
-	last    [modelPartitions]proxy.Position
 	check   *modelCheckpoint
 	zombie  *modelZombie
+	modelLog
 }
 
 // modelCheckpoint is a checkpoint on its way: T is read, then it is committed,
@@ -70,18 +70,13 @@ type modelCheckpoint struct {
 
 func newModelSource(w *model, seed uint64) *modelSource {
 	s := &modelSource{w: w, identity: proxy.Identity{System: seed, Timeline: 1}}
-	s.stream.Topic = seed << 8
 	for k := range s.history {
 		s.history[k] = []version{{n: 0, visible: 0}}
 	}
+	s.stream.Topic = seed << 8
+	s.logs = make([][][]byte, modelPartitions)
 	s.newStream()
 	return s
-}
-
-func (s *modelSource) newStream() {
-	s.stream = event.StreamID{Source: s.identity, Slot: "model", Topic: s.stream.Topic + 1, Partitions: modelPartitions}
-	s.last = [modelPartitions]proxy.Position{}
-	s.check = nil
 }
 
 // current is the visible version of a key.
@@ -184,7 +179,7 @@ func (s *modelSource) ship() {
 		s.shipChange(tx, i, c, last)
 	}
 	if tx.table != 0 {
-		for p := range modelPartitions {
+		for p := range s.stream.Partitions {
 			s.write(p, proxy.Position{Commit: tx.pos}, &event.Change{Table: "t", Op: tx.table, Tx: tx.id, Commit: tx.commit}, nil)
 		}
 	}
@@ -204,7 +199,7 @@ func (s *modelSource) shipChange(tx *transaction, i int, c modelChange, last boo
 	if ch.Op == event.Update && !s.existed(tx, i, c.key) {
 		ch.Op, ch.Before = event.Insert, nil
 	}
-	s.write(c.key%modelPartitions, proxy.Position{Commit: tx.pos, Seq: uint64(i + 1)}, ch, nil)
+	s.write(c.key%s.stream.Partitions, proxy.Position{Commit: tx.pos, Seq: uint64(i + 1)}, ch, nil)
 }
 
 // existed reports whether a row was there before change i of tx.
@@ -231,14 +226,6 @@ func (s *modelSource) existed(tx *transaction, i, key int) bool {
 	return was != 0
 }
 
-// write appends a record to a partition.
-func (s *modelSource) write(p int, pos proxy.Position, ch *event.Change, cp *event.Checkpoint) {
-	r := &event.Record{Stream: s.stream.Hash(), Prev: s.last[p], Position: pos, Change: ch, Checkpoint: cp}
-	s.logs[p] = append(s.logs[p], event.Append(nil, r))
-	s.w.note("log p%d #%d: prev %v pos %v change %+v checkpoint %+v", p, len(s.logs[p]), r.Prev, r.Position, ch, cp)
-	s.last[p] = pos
-}
-
 // checkpoint begins a checkpoint, or goes on with the one that was begun.
 func (s *modelSource) checkpoint() {
 	if s.zombie != nil && s.w.rng.IntN(3) > 0 {
@@ -263,27 +250,10 @@ func (s *modelSource) checkpoint() {
 	if hook.Mutant(hook.CheckpointNow) {
 		t = s.w.now
 	}
-	for p := range modelPartitions {
+	for p := range s.stream.Partitions {
 		s.write(p, proxy.Position{Commit: s.check.pos}, nil, &event.Checkpoint{T: t, Stream: s.stream, Nonce: 1})
 	}
 	s.check = nil
-}
-
-// resend makes the relay start again some transactions back, as after a crash
-// before their acknowledgement.
-func (s *modelSource) resend() {
-	back := s.w.rng.IntN(3)
-	s.shipped = max(0, s.shipped-back)
-	s.check = nil
-}
-
-// lose takes a record out of the log that the node has not read yet, as a
-// topic that was made anew does with all that nobody had read.
-func (s *modelSource) lose() {
-	p := s.w.rng.IntN(modelPartitions)
-	if from := s.w.node.next[p]; from < len(s.logs[p]) {
-		s.logs[p] = append(s.logs[p][:from:from], s.logs[p][from+1:]...)
-	}
 }
 
 // failover promotes another primary: another identity, another stream. What
@@ -301,7 +271,7 @@ func (s *modelSource) failover() {
 		s.ship() // the old relay has a log to read to its end
 	}
 	if s.shipped == len(s.txs) {
-		s.zombie = &modelZombie{stream: s.stream, last: s.last, pos: s.pos}
+		s.zombie = &modelZombie{stream: s.stream, last: slices.Clone(s.last), pos: s.pos}
 	}
 	s.txs, s.shipped = kept, len(kept) // the new slot begins at its end
 	s.identity.Timeline++
@@ -312,14 +282,14 @@ func (s *modelSource) failover() {
 // knows of no changes any more, and goes on saying so.
 type modelZombie struct {
 	stream event.StreamID
-	last   [modelPartitions]proxy.Position
+	last   []proxy.Position
 	pos    uint64
 }
 
 func (s *modelSource) zombieCheckpoint() {
 	z := s.zombie
 	z.pos++
-	for p := range modelPartitions {
+	for p := range z.stream.Partitions {
 		r := &event.Record{Stream: z.stream.Hash(), Prev: z.last[p], Position: proxy.Position{Commit: z.pos},
 			Checkpoint: &event.Checkpoint{T: s.w.now, Stream: z.stream, Nonce: 1}}
 		s.logs[p] = append(s.logs[p], event.Append(nil, r))

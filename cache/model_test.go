@@ -48,6 +48,7 @@ type model struct {
 	inApply bool
 	traced  bool
 	calm    bool // no faults, so that entries grow old
+	stormy  bool // the log is disturbed most of all
 	commits int  // of a hundred steps
 	bits    uint // of stamp slots
 	stats   modelStats
@@ -60,7 +61,8 @@ type modelStats struct{ reads, hits, lifted, fills, changes, gaps int }
 func newModel(seed uint64, catalog *proxy.Catalog, node *modelNode, bits uint) *model {
 	w := &model{rng: rand.New(rand.NewPCG(seed, 77)), now: 1000 * unit, catalog: catalog, bits: bits}
 	w.traced = seed == *modelTrace
-	w.calm = w.rng.IntN(3) > 0
+	weather := w.rng.IntN(9)
+	w.calm, w.stormy = weather < 5, weather > 6
 	w.commits = 1 + w.rng.IntN(8)
 	w.source = newModelSource(w, seed)
 	w.redrawClock()
@@ -94,6 +96,8 @@ func (w *model) run() {
 func (w *model) step() {
 	w.now += proxy.Time(w.rng.IntN(3)) * unit
 	switch n := w.rng.IntN(100); {
+	case w.stormy && w.rng.IntN(12) == 0:
+		w.logFault()
 	case n < w.commits:
 		w.commit()
 	case n < 12:
@@ -178,14 +182,22 @@ func (w *model) show() {
 
 // apply lets the node take the next record of one partition.
 func (w *model) apply() {
-	p := w.rng.IntN(modelPartitions)
-	for range modelPartitions {
-		if w.node.next[p] < len(w.source.logs[p]) {
+	if w.inApply {
+		return
+	}
+	p := w.rng.IntN(len(w.node.next))
+	for range w.node.next {
+		if w.node.next[p] != len(w.source.logs[p]) {
 			break
 		}
-		p = (p + 1) % modelPartitions
+		p = (p + 1) % len(w.node.next)
 	}
-	if w.inApply || w.node.next[p] >= len(w.source.logs[p]) {
+	switch at, end := w.node.next[p], len(w.source.logs[p]); {
+	case at == end:
+		return
+	case at > end: // the log is another one, and shorter
+		w.stats.gaps++
+		w.node.reattach(w, "offset out of range")
 		return
 	}
 	w.inApply = true
@@ -209,8 +221,40 @@ func (w *model) relearn() {
 }
 
 func (w *model) fault() {
-	kind := w.rng.IntN(12)
+	kind := w.rng.IntN(10)
 	w.note("fault %d", kind)
+	switch kind {
+	case 0:
+		w.stats.gaps++
+		w.node.reattach(w, "offset out of range")
+	case 1:
+		w.node.Void(w.catalog.All()[w.rng.IntN(2)])
+	case 2:
+		w.node.Invalidate(w.key())
+	case 3:
+		w.node.evictSome(w.rng)
+	case 4:
+		w.redrawClock()
+	case 5:
+		w.now += proxy.Time(w.rng.IntN(80)) * unit
+	case 6:
+		w.redrawClock()
+		w.node.applier.ClockStepped()
+	case 7:
+		w.restart()
+	case 8:
+		if w.rng.IntN(3) == 0 {
+			w.source.failover()
+		}
+	default:
+		w.logFault()
+	}
+}
+
+// logFault disturbs what lies between the source and the node.
+func (w *model) logFault() {
+	kind := w.rng.IntN(13)
+	w.note("fault %d of the log", kind)
 	switch kind {
 	case 0:
 		w.source.resend()
@@ -218,29 +262,21 @@ func (w *model) fault() {
 		w.source.lose()
 	case 2:
 		w.stats.gaps++
-		w.node.reattach(w, "offset out of range")
-	case 3:
-		w.stats.gaps++
 		w.source.newStream()
-	case 4:
-		w.node.Void(w.catalog.All()[w.rng.IntN(2)])
-	case 5:
-		w.node.Invalidate(w.key())
-	case 6:
-		w.node.evictSome(w.rng)
-	case 7:
-		w.redrawClock()
-	case 9:
-		w.now += proxy.Time(w.rng.IntN(80)) * unit
-	case 10:
-		w.redrawClock()
-		w.node.applier.ClockStepped()
-	case 11:
-		w.restart()
+	case 3, 4, 5:
+		w.source.remake()
+	case 6, 7:
+		w.source.restartRelay()
 	case 8:
-		if w.rng.IntN(3) == 0 {
-			w.source.failover()
-		}
+		w.source.replay()
+	case 9:
+		w.source.doubled = !w.source.doubled
+	case 10:
+		w.source.widen()
+	case 11:
+		w.source.recount()
+	case 12:
+		w.node.recount(w)
 	}
 }
 
