@@ -26,6 +26,7 @@ type Decoder struct {
 	tables      map[string]*table // by their names as a record tells them
 	topics      map[string]layout // of each topic's records
 
+	record  record
 	message Message
 	change  event.Change
 	mark    Mark
@@ -72,22 +73,23 @@ func (d *Decoder) decode(topic string, key, value []byte) error {
 	if value[0] == 0 {
 		return &DecodeError{Reason: "the record is Avro, or another form that needs a schema registry", Mend: mendConverter}
 	}
-	schema, payload, ok := unwrap(value)
-	if !ok {
+	r := &d.record
+	if !r.read(value) {
 		return &DecodeError{Reason: "the record is not a JSON object", Mend: mendConverter}
 	}
-	if isNull(payload) {
-		return d.tombstone(topic)
+	if schema, payload, wrapped := r.unwrap(); wrapped {
+		if isNull(payload) {
+			return d.tombstone(topic)
+		}
+		if !r.read(payload) {
+			return &DecodeError{Reason: "the record's payload is not a JSON object", Mend: mendConverter}
+		}
+		r.schema = schema
 	}
-	r, ok := recordOf(payload)
-	if !ok {
-		return &DecodeError{Reason: "the record's payload is not a JSON object", Mend: mendConverter}
-	}
-	r.schema, r.row = schema, payload
 	var fault *DecodeError
 	switch {
 	case r.op != nil && r.source != nil:
-		fault = d.envelope(topic, &r, key)
+		fault = d.envelope(topic, r, key)
 	case r.service():
 		return nil
 	default:
@@ -95,7 +97,7 @@ func (d *Decoder) decode(topic string, key, value []byte) error {
 		if r.deleted != nil {
 			d.topics[topic] = layoutFlat
 		}
-		fault = d.flat(&r, key)
+		fault = d.flat(r, key)
 	}
 	if fault != nil {
 		return fault
@@ -117,75 +119,4 @@ func (d *Decoder) tombstone(topic string) error {
 		Reason: "a tombstone does not say which transaction has deleted the row",
 		Mend:   "set delete.tombstone.handling.mode=rewrite for the transform ExtractNewRecordState",
 	}
-}
-
-// unwrap takes a value, or a key, out of what Connect's JSON converter puts
-// around it to describe it. Without schemas there is nothing around it.
-func unwrap(raw []byte) (schema, payload []byte, ok bool) {
-	members := 0
-	o := objectOf(raw)
-	for o.next() {
-		members++
-		switch string(o.name) {
-		case "schema":
-			schema = o.value
-		case "payload":
-			payload = o.value
-		}
-	}
-	wrapped := members == 2 && payload != nil && schema != nil && (schema[0] == '{' || isNull(schema))
-	if !wrapped {
-		schema, payload = nil, raw
-	}
-	return schema, payload, !o.bad
-}
-
-// record is what a payload holds, each part as it is written; nil: it has no
-// such part.
-type record struct {
-	op, source, before, after []byte // of an envelope
-
-	deleted []byte // of a row that was taken out of its envelope
-	told    source // what the transform was asked to add to it
-
-	schema, row []byte // of the whole
-	members     int
-	heartbeat   bool
-	transaction int // members that only the topic of transactions has
-}
-
-func recordOf(payload []byte) (r record, ok bool) {
-	o := objectOf(payload)
-	for o.next() {
-		r.members++
-		switch string(o.name) {
-		case "op":
-			r.op = o.value
-		case "source":
-			if o.value[0] == '{' {
-				r.source = o.value
-			}
-		case "before":
-			r.before = o.value
-		case "after":
-			r.after = o.value
-		case "ts_ms":
-			r.heartbeat = true
-		case "status", "event_count", "data_collections":
-			r.transaction++
-		case "__op":
-			r.op = o.value
-		case "__deleted":
-			r.deleted = o.value
-		default:
-			r.told.add(o.name, o.value)
-		}
-	}
-	return r, !o.bad
-}
-
-// service reports whether the record is of the connector's own: a heartbeat, or
-// the begin or end of a transaction.
-func (r *record) service() bool {
-	return r.heartbeat && r.members == 1 || r.transaction == 3 && r.told.table == nil
 }

@@ -21,7 +21,7 @@ func (d *Decoder) flat(r *record, key []byte) *DecodeError {
 		r.op = []byte(`"d"`)
 	}
 	if t.mark {
-		return d.checkpoint(r.op, r.row, t)
+		return d.checkpoint(r.op, r.whole, t)
 	}
 	return d.changeOf(t, &r.told, r, key, (*Decoder).rowsOfFlat)
 }
@@ -29,7 +29,7 @@ func (d *Decoder) flat(r *record, key []byte) *DecodeError {
 // rowsOfFlat reads the one row that is told: of a deletion the old one, else
 // the new one. Of the old row of an update only the key is told then.
 func (d *Decoder) rowsOfFlat(t *table, r *record, key []row.Field) (before, after []row.Field, fault *DecodeError) {
-	told, fault := d.rowOf(1, t, r.row, r.schema, key)
+	told, fault := d.rowOf(1, t, r.whole, r.schema, key)
 	if fault != nil {
 		return nil, nil, fault
 	}

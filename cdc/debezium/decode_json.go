@@ -145,18 +145,21 @@ func stringLen(b []byte) int {
 		return 0
 	}
 	for i := 1; i < len(b); i++ {
-		switch c := b[i]; {
-		case c == '"':
-			return i + 1
-		case c < 0x20:
-			return 0
-		case c == '\\':
-			n := escapeLen(b[i:])
-			if n == 0 {
-				return 0
-			}
-			i += n - 1
+		c := b[i]
+		if c > '"' && c != '\\' || c == ' ' || c == '!' { // nearly always
+			continue
 		}
+		if c == '"' {
+			return i + 1
+		}
+		n := 0
+		if c == '\\' {
+			n = escapeLen(b[i:])
+		}
+		if n == 0 {
+			return 0
+		}
+		i += n - 1
 	}
 	return 0
 }

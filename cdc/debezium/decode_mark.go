@@ -55,6 +55,9 @@ func (d *Decoder) checkpoint(op, raw []byte, t *table) *DecodeError {
 
 // number is a whole number, and 0 what is none.
 func number(raw []byte) int64 {
+	if len(raw) == 0 {
+		return 0
+	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return 0

@@ -97,7 +97,7 @@ func (s *source) commit() proxy.Time {
 		raw  []byte
 		unit int64
 	}{{s.ns, 1}, {s.us, 1e3}, {s.ms, 1e6}} {
-		if n, err := strconv.ParseInt(string(t.raw), 10, 64); err == nil && n > 0 {
+		if n := number(t.raw); n > 0 {
 			return proxy.Time(n * t.unit)
 		}
 	}

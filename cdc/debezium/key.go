@@ -159,10 +159,11 @@ func (d *Decoder) index(t *table, name []byte) int {
 // keyOf reads the columns that a record's key has. One that is not an object
 // (other converters write text) tells none.
 func (d *Decoder) keyOf(t *table, key []byte) ([]row.Field, *DecodeError) {
-	schema, payload, ok := unwrap(key)
-	if !ok {
-		schema, payload = nil, []byte("{}")
+	var r record
+	if !r.read(key) {
+		r.whole = []byte("{}")
 	}
+	schema, payload, _ := r.unwrap()
 	if len(key) == 0 || isNull(payload) {
 		return nil, &DecodeError{Reason: "the record has no key", Mend: "let no transform take the key away"}
 	}

@@ -34,17 +34,17 @@ func (d *described) of(raw []byte, column string) form {
 	return d.forms[column]
 }
 
-// schema is what Connect's JSON converter puts beside a value to describe it.
-type schema struct {
+// description is what Connect's JSON converter puts beside a value to describe it.
+type description struct {
 	Type       string
 	Name       string
 	Field      string
-	Fields     []schema
+	Fields     []description
 	Parameters struct{ Scale string }
 }
 
 func formsOf(raw []byte) map[string]form {
-	var s schema
+	var s description
 	forms := map[string]form{}
 	if json.Unmarshal(raw, &s) != nil {
 		return forms
@@ -61,7 +61,7 @@ func formsOf(raw []byte) map[string]form {
 	return forms
 }
 
-func (s *schema) form() form {
+func (s *description) form() form {
 	switch {
 	case s.Type == "bytes" && s.Name == "":
 		return formBytes
