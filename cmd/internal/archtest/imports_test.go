@@ -54,7 +54,7 @@ var layers = []struct {
 	{"cache/fill", []string{"proxy/hook"}, "locks for anything"},
 	{"cdc", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event", "cdc/gate"}, "drives the cache through two methods of its own, not the package"},
 	{"cdc/event", []string{"proxy", "proxy/source/row"}, "the format, for both ends"},
-	{"cdc/debezium", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event"}, "a format of others, for the same changes"},
+	{"cdc/debezium", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event", "cdc/gate"}, "a format of others, for the same changes; whom they go to, and who is asked what is visible, it knows as interfaces"},
 	{"cdc/gate", []string{"proxy/hook"}, "a queue for a relay or an applier"},
 	{"cdc/kafka", []string{"proxy/hook"}, "carries bytes; what they mean is for others"},
 	{"cdc/relay", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event", "cdc/gate"}, "from any log to any topic, through interfaces of its own"},

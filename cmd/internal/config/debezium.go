@@ -1,5 +1,10 @@
 package config
 
+import (
+	"fmt"
+	"slices"
+)
+
 // Debezium is what is to be known of a connector and of its topics.
 type Debezium struct {
 	Topics          []string `yaml:"topics" doc:"The topics of the mapped tables: they take the place of kafka.topic. Required."`
@@ -10,10 +15,32 @@ type Debezium struct {
 
 func (c *Config) validateDebezium(bad reporter) {
 	d := &c.Stream.Debezium
-	switch {
-	case c.Stream.Format != "debezium" && len(d.Topics) > 0:
-		bad("stream.debezium", "topics are given, but stream.format is %s; set format: debezium or remove them", c.Stream.Format)
-	case c.Stream.Format == "debezium" && len(d.Topics) == 0:
+	if c.Stream.Format != "debezium" {
+		if len(d.Topics) > 0 {
+			bad("stream.debezium", "topics are given, but stream.format is %s; set format: debezium or remove them", c.Stream.Format)
+		}
+		return
+	}
+	if len(d.Topics) == 0 {
 		bad("stream.debezium.topics", "is empty; name the topics that the connector writes the mapped tables to")
+	}
+	for i, topic := range d.Topics {
+		at := fmt.Sprintf("stream.debezium.topics[%d]", i)
+		if !topicName.MatchString(topic) {
+			bad(at, `%q is no topic's name; use letters, digits, ".", "_" and "-"`, topic)
+		}
+		if slices.Contains(d.Topics[:i], topic) {
+			bad(at, "%q is given twice; name each topic once", topic)
+		}
+	}
+	if d.CheckpointTable == "" {
+		bad("stream.debezium.checkpoint_table", "is empty; name the table whose rows are the checkpoints")
+	}
+	postgres := c.Source.Postgres.URL.Given()
+	if postgres && d.VisibilityLag > 0 {
+		bad("stream.debezium.visibility_lag", "is for a source that cannot be asked what is visible, and PostgreSQL can; remove it")
+	}
+	if !postgres && d.VisibilityLag == 0 {
+		bad("stream.debezium.visibility_lag", "is required, as this source cannot be asked what is visible; say how long it takes at most until a change that is in the stream can be read")
 	}
 }

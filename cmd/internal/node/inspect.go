@@ -36,6 +36,9 @@ func (i inspector) Lag() [][2]string {
 		{"held", strconv.FormatBool(s.Held)},
 		{"gaps", strconv.FormatUint(s.Gaps, 10)},
 	}
+	if d := i.n.connector; d != nil {
+		facts = append(facts, [2]string{"held records", strconv.Itoa(d.stream.Held())})
+	}
 	for id, p := range s.Partitions {
 		facts = append(facts, [2]string{"partition " + strconv.Itoa(id), fmt.Sprintf("offset %d, mark %d/%d, checkpoint age %s",
 			p.Offset, p.Mark.Commit, p.Mark.Seq, proxy.AgeText(hi, p.Checkpoint))})

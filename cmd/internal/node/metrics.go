@@ -56,6 +56,9 @@ func (n *Node) register() {
 		counter("freshet_source_probe_errors_total", "Probes of the source that failed.", func() float64 { return float64(n.prober.failures.Load()) }),
 		counter("freshet_clock_steps_total", "Steps of the source's clock, each a gap.", func() float64 { return float64(n.prober.stepped.Load()) }),
 	)
+	if n.connector != nil {
+		n.registry.MustRegister(n.connector.stream)
+	}
 }
 
 func gauge(name, help string, labels prometheus.Labels, f func() float64) prometheus.Collector {

@@ -32,6 +32,7 @@ type Node struct {
 	watermark *cdc.Watermark
 	cache     *cache.Cache
 	applier   *cdc.Applier
+	connector *connected // nil: a relay ships the changes
 	tail      *kafka.Tail
 	prober    *prober
 	ring      *hashring.Ring
@@ -108,11 +109,14 @@ func (n *Node) assemble(seams Seams) (err error) {
 	if n.ring, err = ringOf(c); err != nil {
 		return fmt.Errorf("ring: %w", err)
 	}
-	if n.cache, err = cache.New(n.catalog, seams.Source(n.source), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
+	if n.connector, err = connect(c, n.source); err != nil {
+		return err
+	}
+	if n.cache, err = cache.New(n.catalog, n.connector.inFront(seams.Source(n.source)), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, n.log)
-	if n.tail, err = kafka.NewTail(kafkaOptions(c), n.applier, n.log); err != nil {
+	if n.tail, err = kafka.NewTail(kafkaOptions(c), n.follows(), n.log); err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
 	n.prober = &prober{
@@ -180,7 +184,7 @@ func (n *Node) Run(ctx context.Context) error {
 		{"source", n.keepSource},
 		{"cache", n.cache.Run},
 		{"clock", n.prober.run},
-		{"stream", n.tail.Run},
+		{"stream", n.follow},
 		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listener) }},
 	})
 	n.log.Info("node has ended")

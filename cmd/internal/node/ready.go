@@ -31,6 +31,9 @@ func (n *Node) streamProblem() string {
 	if ok, why := n.tail.CaughtUp(); !ok {
 		return why
 	}
+	if why := n.connectorProblem(); why != "" {
+		return why
+	}
 	if ok, why := n.applier.CaughtUp(); !ok {
 		return why
 	}
@@ -42,9 +45,17 @@ func (n *Node) streamProblem() string {
 	// the watermark, and in nothing else for sure: a connection that is cut
 	// without a word brings no error.
 	if _, hi := n.clock.Bounds(); hi != proxy.Forever && hi.Sub(w) > n.standstill() {
-		return "the watermark is " + proxy.AgeText(hi, w) + " old: the relay or Kafka is away, or they are slow"
+		return "the watermark is " + proxy.AgeText(hi, w) + " old: " + n.shipper() + " or Kafka is away, or they are slow"
 	}
 	return ""
+}
+
+// shipper is who ships the changes.
+func (n *Node) shipper() string {
+	if n.connector != nil {
+		return "the connector"
+	}
+	return "the relay"
 }
 
 // standstill is the age from which a watermark is told as a problem: the bound

@@ -59,6 +59,9 @@ func CheckRelay(ctx context.Context, c *config.Config) error {
 }
 
 func buildRelay(ctx context.Context, c *config.Config, seams Seams, log *slog.Logger) (*Relay, error) {
+	if c.Stream.Format != "freshet" {
+		return nil, errors.New("stream.format says that a connector ships the changes: a relay beside it would ship to nobody")
+	}
 	seams = seams.withDefaults()
 	changes, err := openLog(ctx, c, log)
 	if err != nil {

@@ -36,6 +36,7 @@ func postgresOptions(c *config.Config) postgres.Options {
 		ConnectTimeout:   time.Duration(p.ConnectTimeout),
 		AcquireTimeout:   time.Duration(p.AcquireTimeout),
 		StatementTimeout: time.Duration(p.StatementTimeout),
+		Horizons:         c.Stream.Format == "debezium",
 	}
 	for _, replica := range p.Replicas {
 		o.Replicas = append(o.Replicas, replica.Value())
@@ -89,6 +90,9 @@ func kafkaOptions(c *config.Config) kafka.Options {
 		},
 		Replication: c.Relay.Replication,
 		Retention:   time.Duration(c.Relay.Retention),
+	}
+	if c.Stream.Format == "debezium" {
+		o.Topics = c.Stream.Debezium.Topics
 	}
 	if k.SASL.Mechanism != "none" {
 		o.SASL = kafka.SASL{Mechanism: strings.ToUpper(k.SASL.Mechanism), User: k.SASL.Username, Password: k.SASL.Password.Value()}

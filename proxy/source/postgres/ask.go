@@ -88,5 +88,8 @@ func (s *Source) replicaSnapshot(ctx context.Context) (of proxy.Identity, snapsh
 	err = s.replicas[0].read(ctx, func(c *Conn) error {
 		return c.Query(ctx, func(v [][]byte) error { snapshot = string(v[0]); return nil }, "SELECT pg_catalog.pg_current_snapshot()")
 	})
-	return proxy.Identity{System: 1}, snapshot, err
+	if err == nil {
+		of, _, err = s.ask(ctx, "NULL")
+	}
+	return of, snapshot, err
 }
