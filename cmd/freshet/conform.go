@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,9 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/live"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/report"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
@@ -26,66 +31,146 @@ type verdictError struct{ status int }
 
 func (e *verdictError) Error() string { return fmt.Sprintf("the verdict's status is %d", e.status) }
 
-func conformance(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	f := flags("conform", "--embedded | --stack [flags]", stdout)
-	o := conform.Options{Part: []string{partCommand}}
-	own := f.Bool("embedded", false, "against a deployment that this program starts: a SQLite file, a broker, a relay and nodes, each a process")
-	stacked := f.Bool("stack", false, "against one out of real parts, which it fetches and starts: PostgreSQL with a standby, Kafka, a relay and nodes")
-	postgres := f.Int("postgres", 15, "the version of PostgreSQL, 15 or 17, with --stack")
-	f.DurationVar(&o.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top, and with --stack all faults take some three minutes, one by one")
-	f.Uint64Var(&o.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
-	f.StringVar(&o.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
-	f.IntVar(&o.Nodes, "nodes", 2, "how many nodes, 1 to 8")
-	faults := f.String("faults", "all", "all, none, or names with commas between them")
-	mutant := mutantFlag(f)
-	if err := parse(f, args, 0); err != nil {
-		return err
-	}
-	if *mutant != "" {
-		o.Part = append(o.Part, "--mutant", *mutant)
-	}
-	switch {
-	case *own == *stacked:
-		return &usageError{"conform: one of --embedded and --stack is required"}
-	case *postgres != 15 && *postgres != 17:
-		return &usageError{"conform: --postgres is 15 or 17"}
-	case o.Nodes < 1 || o.Nodes > 8:
-		return &usageError{"conform: --nodes is from 1 to 8"}
-	case o.Duration < 5*time.Second:
-		return &usageError{"conform: --duration is at least 5s"}
-	}
-	for o.Seed == 0 {
-		o.Seed = rand.Uint64N(1_000_000)
-	}
-	switch *faults {
-	case "none":
-		o.NoFaults = true
-	case "all":
-	default:
-		o.Faults = strings.Split(*faults, ",")
-	}
-	var err error
-	if o.Executable, err = os.Executable(); err != nil {
-		return err
-	}
-	against, where := conform.Embedded, "--embedded"
-	if *stacked {
-		o.Postgres = stack.Version(*postgres)
-		against, where = conform.Stack, fmt.Sprintf("--stack --postgres %d", *postgres)
-	}
-	o.Command = fmt.Sprintf("freshet conform %s --seed %d --duration %v --nodes %d --faults %q", where, o.Seed, o.Duration, o.Nodes, *faults)
-	fmt.Fprintf(stdout, "%s\n", o.Command)
-	v, err := against(ctx, o)
+// conformCall is what the flags of conform say.
+type conformCall struct {
+	conform.Options
+	embedded, stack         bool
+	config                  string
+	printUseCases, printSQL bool
+	postgres                int
+	faults, mutant          string
+}
+
+func conformance(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := conformCalled(args, stdout)
 	if err != nil {
 		return err
 	}
-	if err := report.Print(stdout, v); err != nil {
+	if c.printUseCases || c.printSQL {
+		return c.print(stdout)
+	}
+	v, err := c.against(ctx, stdout, stderr)
+	if v == nil {
+		return err
+	}
+	// What has been found is told, also if something else went wrong.
+	if err := errors.Join(report.Print(stdout, v), err); err != nil {
 		return err
 	}
 	if s := v.Result.Status(); s != 0 {
 		return &verdictError{s}
 	}
 	return nil
+}
+
+func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
+	f := flags("conform", "--embedded | --stack | --config FILE [flags]", stdout)
+	c := &conformCall{Options: conform.Options{Part: []string{partCommand}}}
+	f.BoolVar(&c.embedded, "embedded", false, "against a deployment that this program starts: a SQLite file, a broker, a relay and nodes, each a process")
+	f.BoolVar(&c.stack, "stack", false, "against one out of real parts, which it fetches and starts: PostgreSQL with a standby, Kafka, a relay and nodes")
+	f.StringVar(&c.config, "config", "", "against one that is there already: the configuration of its nodes, whose section conform says where they are")
+	f.BoolVar(&c.printUseCases, "print-use-cases", false, "with --config: print what relay and nodes have to be configured with, and end")
+	f.BoolVar(&c.printSQL, "print-sql", false, "with --config: print what makes the table of these use cases, for the database's owner to run once, and end")
+	f.IntVar(&c.postgres, "postgres", 15, "the version of PostgreSQL, 15 or 17, with --stack")
+	f.DurationVar(&c.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top, and with --stack all faults take some three minutes, one by one")
+	f.Uint64Var(&c.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
+	f.StringVar(&c.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
+	f.IntVar(&c.Nodes, "nodes", 2, "how many nodes are started, 1 to 8")
+	f.StringVar(&c.faults, "faults", "all", "all, none, or names with commas between them")
+	mutant := mutantFlag(f)
+	if err := parse(f, args, 0); err != nil {
+		return nil, err
+	}
+	c.mutant = *mutant
+	return c, c.complete()
+}
+
+// complete checks what the flags say, and draws what they leave open.
+func (c *conformCall) complete() error {
+	kinds := 0
+	for _, is := range []bool{c.embedded, c.stack, c.config != ""} {
+		if is {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return &usageError{"conform: one of --embedded, --stack and --config FILE is required"}
+	case (c.printUseCases || c.printSQL) && c.config == "":
+		return &usageError{"conform: --print-use-cases and --print-sql are of --config FILE"}
+	case c.mutant != "" && c.config != "":
+		return &usageError{"conform: --mutant is of nodes that conform starts itself"}
+	case c.postgres != 15 && c.postgres != 17:
+		return &usageError{"conform: --postgres is 15 or 17"}
+	case c.Nodes < 1 || c.Nodes > 8:
+		return &usageError{"conform: --nodes is from 1 to 8"}
+	case c.Duration < 5*time.Second:
+		return &usageError{"conform: --duration is at least 5s"}
+	}
+	for c.Seed == 0 {
+		c.Seed = rand.Uint64N(1_000_000)
+	}
+	switch c.faults {
+	case "none":
+		c.NoFaults = true
+	case "all":
+	default:
+		c.Options.Faults = strings.Split(c.faults, ",")
+	}
+	if c.mutant != "" {
+		c.Part = append(c.Part, "--mutant", c.mutant)
+	}
+	c.Postgres = stack.Version(c.postgres)
+	var err error
+	c.Executable, err = os.Executable()
+	return err
+}
+
+// print prints what is to be done before a run against a deployment that is
+// there already.
+func (c *conformCall) print(stdout io.Writer) error {
+	deployed, err := config.LoadConform(c.config)
+	if err != nil {
+		return err
+	}
+	if c.printUseCases {
+		if _, err := io.WriteString(stdout, live.UseCases()); err != nil {
+			return err
+		}
+	}
+	if !c.printSQL {
+		return nil
+	}
+	statements, err := live.Setup(deployed)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(stdout, table.Script(statements))
+	return err
+}
+
+// against runs against whatever the flags say.
+func (c *conformCall) against(ctx context.Context, stdout, stderr io.Writer) (*check.Verdict, error) {
+	on := fmt.Sprintf("--embedded --nodes %d", c.Nodes)
+	start := conform.Embedded
+	switch {
+	case c.stack:
+		on = fmt.Sprintf("--stack --postgres %d --nodes %d", c.postgres, c.Nodes)
+		start = conform.Stack
+	case c.config != "":
+		deployed, err := config.LoadConform(c.config)
+		if err != nil {
+			return nil, err
+		}
+		on = "--config " + c.config
+		c.Log = logger(slog.LevelInfo, stderr)
+		start = func(ctx context.Context, o conform.Options) (*check.Verdict, error) {
+			return conform.Live(ctx, o, deployed)
+		}
+	}
+	c.Command = fmt.Sprintf("freshet conform %s --seed %d --duration %v --faults %q", on, c.Seed, c.Duration, c.faults)
+	fmt.Fprintf(stdout, "%s\n", c.Command)
+	return start(ctx, c.Options)
 }
 
 // conformPart is one process of an embedded deployment.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/embedded"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
@@ -36,6 +38,9 @@ type Options struct {
 
 	Executable string   // this program
 	Part       []string // what makes it be a part of the deployment
+
+	Log  *slog.Logger    // of a run against a deployment that was there before
+	live *config.Conform // nil: it is no such run
 }
 
 // deployment is what is started, disturbed and ended.
@@ -66,9 +71,11 @@ func Stack(ctx context.Context, o Options) (*check.Verdict, error) {
 // run starts a deployment, runs against it, ends it, and judges what was
 // written down.
 func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, error)) (v *check.Verdict, err error) {
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+	scratch, err := o.folder()
+	if err != nil {
 		return nil, fmt.Errorf("%w: name another folder with --out", err)
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	dir, err := os.MkdirTemp("", "freshet-conform-")
 	if err != nil {
 		return nil, err
@@ -78,18 +85,33 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	path, err := o.record(ctx, d)
+	closed := d.Close()
+	if err != nil {
+		return nil, errors.Join(err, closed)
+	}
+	if v, err = check.Files(ctx, scratch, append(d.Histories(), path)...); err != nil {
+		return nil, errors.Join(err, closed)
+	}
+	return v, errors.Join(report.Write(o.Out, v), closed)
+}
+
+// folder makes the one of the run, if it is not there, and in it one for
+// judging: what takes as much room as the history is to be where that is.
+func (o *Options) folder() (scratch string, err error) {
+	if err := os.MkdirAll(o.Out, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(o.Out, "scratch-")
+}
+
+// record writes down a run, and returns where.
+func (o *Options) record(ctx context.Context, d deployment) (path string, err error) {
 	file, err := run.Create(o.Out)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if err := errors.Join(o.traffic(ctx, d, file), file.Close()); err != nil {
-		return nil, err
-	}
-	if v, err = check.Files(ctx, dir, append(d.Histories(), file.Path())...); err != nil {
-		return nil, err
-	}
-	return v, report.Write(o.Out, v)
+	return file.Path(), errors.Join(o.traffic(ctx, d, file), file.Close())
 }
 
 // errInterrupted is the end of a run that was told to end.
@@ -98,18 +120,22 @@ var errInterrupted = errors.New("the run was interrupted, so there is no verdict
 // traffic is the run itself. Before the last writes are looked up the
 // nodes have ended, so that none can be under way.
 func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) error {
-	l := load.New(d.Database(), d, d.UseCases(), file.Writer, load.Options{
+	much := load.Options{
 		Seed: o.Seed, Keys: 2000, Patience: 10 * time.Second,
 		Writers: 4, WritePause: 40 * time.Millisecond,
 		Readers: 4, Sessions: 2, ReadPause: 6 * time.Millisecond,
-	})
+	}
+	if o.live != nil {
+		asConfigured(&much, o.live)
+	}
+	l := load.New(d.Database(), d, d.UseCases(), file.Writer, much)
 	faults, err := o.faults(d.Faults(changing(l)))
 	if err != nil {
 		return errors.Join(err, d.End())
 	}
 	r := &run.Run{
 		Deployment: d, Load: l, History: file.Writer, Faults: faults,
-		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes()},
+		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes(), Live: o.live != nil},
 		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: calm(o.Duration), Rest: 400 * time.Millisecond, Rows: 2},
 	}
 	for _, u := range d.UseCases() {

@@ -45,8 +45,8 @@ func (w *Writer) Run() error {
 func (w *Writer) Close() { close(w.chunks) }
 
 func writeError(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("write the history: the disk is full; make room, or have it written to another folder: %w", err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("write the history: the disk is full, or files may not be that large (ulimit -f); make room, or name another folder with --out: %w", err)
 	}
 	return fmt.Errorf("write the history: %w", err)
 }
