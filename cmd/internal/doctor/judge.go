@@ -7,7 +7,7 @@ func Judge(f *Facts) []Finding {
 	for _, judge := range []func(*Facts) findings{
 		judgeSource, judgeServer, judgeRights, judgeTables, judgePublication, judgeSlot, judgeFailover, judgeReplicas, judgeAccepted,
 		judgeTopics, judgeStreams, judgeClock, judgeBounds,
-		judgeConnectors, judgeNodes, judgeRelay, judgeListeners,
+		judgeConnectors, judgeRows, judgeNodes, judgeRelay, judgeListeners,
 	} {
 		all = append(all, judge(f)...)
 	}

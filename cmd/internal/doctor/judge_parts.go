@@ -24,10 +24,10 @@ func judgeNode(f *Facts, n *Endpoint, out *findings) {
 	out.check(fine, Finding{Check: "ready", About: n.Address, Level: ifLevel(n.Ready, Warning, Error), Found: ifElse(fine, "ready", strings.Join(append([]string{ifElse(n.Ready, "ready, degraded", "not ready")}, n.Problems...), "; ")), Wanted: "ready",
 		Why: ifElse(n.Ready, "it serves, and reads go to the database", "it serves nobody"), Mend: do("mend what it names")})
 	if age := m.seconds("freshet_watermark_age_seconds"); fine {
-		least := leastBound(f)
-		out.check(age >= 0 && age <= least, Finding{Check: "watermark", About: n.Address, Level: Warning, Found: short(age) + " old", Wanted: "at most the smallest bound, " + short(least), Why: "use cases below it are served by the database", Mend: do("raise the bound, or see why the stream is late")})
+		limit := standstill(f)
+		out.check(age >= 0 && age <= limit, Finding{Check: "watermark", About: n.Address, Level: Warning, Found: short(age) + " old", Wanted: "at most " + short(limit), Why: "the stream stands, and reads go to the database", Mend: do("see what the relay waits for, and whether Kafka is slow")})
 	}
-	gaps := m.sum("freshet_cdc_gaps_total", `"started"`)
+	gaps := m.sum("freshet_cdc_gaps_total", `reason="start"`)
 	out.check(gaps == 0, Finding{Check: "gaps", About: n.Address, Level: Note, Found: fmt.Sprintf("%.0f since it started, beside the start itself", gaps), Wanted: "none", Why: "each has emptied the cache", Mend: do("see the reasons in freshet_cdc_gaps_total, and freshet's manual of package cdc/kafka")})
 	broken := m.sum("freshet_cdc_undecodable_total", "")
 	out.check(broken == 0, Finding{Check: "undecodable", About: n.Address, Level: Error, Found: fmt.Sprintf("%.0f records", broken), Wanted: "none", Why: "each has made a table void, or all", Mend: do("FRESHET.LAG names the last one: partition, offset and reason")})
@@ -52,10 +52,16 @@ func judgeRelay(f *Facts) (out findings) {
 	if !fine {
 		return out
 	}
-	limit := max(10*time.Duration(f.Config.Relay.CheckpointInterval), time.Second)
+	limit := standstill(f)
 	lag := r.Metrics.seconds("freshet_relay_lag_seconds")
 	out.check(lag >= 0 && lag < limit, Finding{Check: "relay lag", About: r.Address, Level: Warning, Found: short(lag), Wanted: "less than " + short(limit), Why: "the stream carries no bound below it", Mend: do("see freshet_relay_backlog_changes, and whether Kafka or the database is slow")})
 	lost := r.Metrics.sum("freshet_relay_postgres_slots_lost_total", "")
 	out.check(lost == 0, Finding{Check: "slots lost", About: r.Address, Level: Warning, Found: fmt.Sprintf("%.0f since it started", lost), Wanted: "none", Why: "each was another stream: every node started empty", Mend: do("raise max_slot_wal_keep_size, or see why the relay was away")})
 	return out
+}
+
+// standstill is from when on a stream is late, and not only between two
+// checkpoints.
+func standstill(f *Facts) time.Duration {
+	return max(10*time.Duration(f.Config.Relay.CheckpointInterval), time.Second)
 }

@@ -96,7 +96,10 @@ func judgeAccepted(f *Facts) (out findings) {
 		out.check(f.Accepted == nil, Finding{Check: "use cases", Level: Error, Found: found(f.Accepted, "a node can serve them"), Wanted: "what freshet serve --check accepts",
 			Why: "a node does not start", Mend: do("as it says")})
 	}
-	if !f.debezium() && (f.Shippable == nil || fine && f.Accepted == nil) {
+	// A slot that a relay reads shows that one can; and another, to try it, may
+	// be one too many for the server.
+	reads := f.Database != nil && f.Database.Slot.Active
+	if !f.debezium() && !reads && (f.Shippable == nil || fine && f.Accepted == nil) {
 		out.check(f.Shippable == nil, Finding{Check: "changes", Level: Error, Found: found(f.Shippable, "a relay can ship them"), Wanted: "what freshet relay --check accepts",
 			Why: "a relay does not ship", Mend: do("as it says")})
 	}

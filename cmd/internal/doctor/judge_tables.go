@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,9 +129,11 @@ func judgePublication(f *Facts) (out findings) {
 	out.check(len(p.Omits) == 0, Finding{Check: "publication", About: p.Name, Level: Error, Found: ifElse(len(p.Omits) == 0, "has all operations", "leaves out "+strings.Join(p.Omits, ", ")),
 		Wanted: "insert, update, delete and truncate", Why: "what is left out changes rows, and nobody is told",
 		Mend: sql("its owner", "ALTER PUBLICATION "+name+" SET (publish = 'insert, update, delete, truncate')")})
-	out.check(p.ViaRoot, Finding{Check: "partitions", About: p.Name, Level: Error, Found: ifElse(p.ViaRoot, "are published under their table's name", "are published under names of their own"),
-		Wanted: "publish_via_partition_root", Why: "changes of a partition would be of a table that no use case maps",
-		Mend: sql("its owner", "ALTER PUBLICATION "+name+" SET (publish_via_partition_root = true)")})
+	if !f.debezium() || partitioned(f) { // a relay wants it for what may become partitioned
+		out.check(p.ViaRoot, Finding{Check: "partitions", About: p.Name, Level: Error, Found: ifElse(p.ViaRoot, "are published under their table's name", "are published under names of their own"),
+			Wanted: "publish_via_partition_root", Why: "changes of a partition would be of a table that no use case maps",
+			Mend: sql("its owner", "ALTER PUBLICATION "+name+" SET (publish_via_partition_root = true)")})
+	}
 	seen := map[string]bool{}
 	for i := range f.Database.Tables {
 		if t := &f.Database.Tables[i]; t.Table != nil && !seen[t.Name.SQL()] {
@@ -139,6 +142,11 @@ func judgePublication(f *Facts) (out findings) {
 		}
 	}
 	return out
+}
+
+// partitioned reports whether a mapped table has partitions.
+func partitioned(f *Facts) bool {
+	return slices.ContainsFunc(f.Database.Tables, func(t postgres.Inspected) bool { return t.Table != nil && t.Table.Kind == 'p' })
 }
 
 // mayPublish reports whether a relay of this user would publish a table itself.

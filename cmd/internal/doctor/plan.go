@@ -31,6 +31,8 @@ type PlanRows struct {
 	Topic      string `json:"topic"`
 	Partitions int    `json:"partitions"` // 0: not known
 	Rows       int    `json:"rows"`
+
+	sql []string // makes them
 }
 
 // PlanFor makes the plan of a connector; nil: of one that is still to be made.
@@ -112,6 +114,7 @@ func (p *Plan) addTable(f *Facts, c *Connector, i int, text string) error {
 	if err != nil {
 		return err
 	}
+	rows.sql = statements
 	p.SQL = append(p.SQL, statements...)
 	p.Rows = append(p.Rows, rows)
 	p.tables = append(p.tables, name.Schema+"."+name.Table)

@@ -103,7 +103,7 @@ const serverQuery = `SELECT current_setting('server_version_num'), pg_is_in_reco
 	CASE WHEN current_setting('max_slot_wal_keep_size') = '-1' THEN -1 ELSE pg_size_bytes(current_setting('max_slot_wal_keep_size')) END,
 	(SELECT count(*) FROM pg_replication_slots), current_setting('max_replication_slots'),
 	(SELECT count(*) FROM pg_stat_replication), current_setting('max_wal_senders'), current_setting('synchronous_standby_names'),
-	(SELECT count(*) FROM pg_stat_replication AS r WHERE NOT EXISTS (
+	(SELECT count(*) FROM pg_stat_replication AS r WHERE r.state IS DISTINCT FROM 'startup' AND NOT EXISTS (
 		SELECT FROM pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')),
 	coalesce((SELECT setting::int8 * CASE unit WHEN 's' THEN 1 WHEN 'min' THEN 60 ELSE 0 END FROM pg_settings WHERE name = 'idle_replication_slot_timeout'), 0),
 	coalesce((SELECT extract(epoch FROM max(clock_timestamp() - a.xact_start))::int8 FROM pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL AND a.datname = current_database()), 0),
