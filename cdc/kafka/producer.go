@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -48,7 +49,7 @@ func (p *Producer) Partitions(ctx context.Context) (int, error) {
 	var missing error
 	err := p.persist(ctx, noPartition, func() error {
 		leaders, err := p.client.leaders(ctx)
-		if missing = nil; err == ErrNoTopic {
+		if missing = nil; errors.Is(err, ErrNoTopic) {
 			missing, err = err, nil
 		}
 		n = len(leaders)
