@@ -17,7 +17,7 @@ import (
 const (
 	sampleEvery = 250 * time.Millisecond
 	askFor      = 3 * time.Second  // a node that is frozen does not answer
-	startFor    = 60 * time.Second // until every node is ready
+	startFor    = 3 * time.Minute // until every node is ready: a broker on a busy machine takes its time
 )
 
 // sampler reads what the nodes count and what the source's clock says.
