@@ -12,6 +12,7 @@ import (
 type foreign struct {
 	had     bool             // records have come, of this log or of one before it
 	rows    map[int64]uint64 // the highest seq of each row since attach
+	hole    proxy.Time       // T of the checkpoint that showed the last hole
 	again   bool             // since the last new checkpoint, records have come again
 	suspect bool             // a change after the last checkpoint is older than it should be
 }
@@ -23,6 +24,8 @@ type foreign struct {
 func (a *Applier) Change(partition int, offset int64, c *event.Change, value []byte) {
 	p := a.begin(partition, offset)
 	defer p.publish(offset)
+	r := &event.Record{Stream: p.stream, Change: c}
+	a.show(p, r)
 	if hook.Mutant(hook.DropEvents) && offset%1000 == 999 {
 		return
 	}
@@ -31,7 +34,7 @@ func (a *Applier) Change(partition int, offset int64, c *event.Change, value []b
 	if c.Op > event.SchemaChanged {
 		a.keep(p, offset, value, c.Table, "operation is not known")
 	}
-	a.drop(p, &event.Record{Stream: p.stream, Change: c})
+	a.drop(p, r)
 }
 
 // CheckpointRow takes in a checkpoint of a stream that others ship: what a row
@@ -51,8 +54,10 @@ func (a *Applier) CheckpointRow(partition int, offset, row int64, seq uint64, c 
 		a.metrics.checkpoint(checkpointRepeat)
 		return
 	}
-	if known && seq > last+1 && !hook.Mutant(hook.HolesIgnored) {
+	// What other rows of one heartbeat miss lies in front of the first of them.
+	if known && seq > last+1 && c.T != p.foreign.hole && !hook.Mutant(hook.HolesIgnored) {
 		a.gap(gapHole, a.wm.fall)
+		p.foreign.hole = c.T
 	}
 	p.foreign.rows[row] = seq
 	a.comesNew(p)

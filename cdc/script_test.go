@@ -29,6 +29,10 @@ var update = flag.Bool("update", false, "write the golden output of the scripts 
 //	pN STREAM POSITION[<PREV] OP TABLE BEFORE AFTER COMMIT [more]
 //	pN STREAM POSITION[<PREV] cut TABLE     a record cut short behind its table
 //	pN garbage
+//	pN row ID SEQ STREAM SECONDS            a checkpoint of a stream that others ship
+//	pN others OP TABLE BEFORE AFTER COMMIT  a change of one
+//	pN others zero                          a record of one at offset zero
+//	pN others broken [TABLE]
 //	w | status | kept
 //
 // prev is the position sent last to that partition in that stream, unless
@@ -166,7 +170,15 @@ func (s *story) status() []string {
 
 func (s *story) record(partition int, arg []string) {
 	s.offset++
-	if arg[0] == "garbage" {
+	switch arg[0] {
+	case "row":
+		id := s.streams[arg[3]]
+		s.applier.CheckpointRow(partition, s.offset, int64(s.int(arg[1])), uint64(s.int(arg[2])), &event.Checkpoint{T: s.time(arg[4]), Stream: id})
+		return
+	case "others":
+		s.others(partition, arg[1:])
+		return
+	case "garbage":
 		s.applier.Record(partition, s.offset, nil, []byte("garbage"))
 		return
 	}
@@ -196,6 +208,18 @@ func (s *story) record(partition int, arg []string) {
 	}
 	s.applier.Record(partition, s.offset, nil, value)
 	clear(value) // nothing of a record may be kept
+}
+
+// others brings a record of a stream that others ship.
+func (s *story) others(partition int, arg []string) {
+	switch arg[0] {
+	case "zero":
+		s.applier.Change(partition, 0, &event.Change{Table: "nobody's", Op: event.Touch}, nil)
+	case "broken":
+		s.applier.Undecodable(partition, s.offset, strings.Join(arg[1:], ""), "cannot be read", []byte("?"))
+	default:
+		s.applier.Change(partition, s.offset, s.change(arg), nil)
+	}
 }
 
 func (s *story) change(arg []string) *event.Change {
