@@ -58,7 +58,7 @@ func (c *Cache) change(key proxy.Key, image *proxy.Image, from proxy.Record, cau
 // changed remembers what became of the entry of a key that changed.
 func (c *Cache) changed(key proxy.Key, hash uint64, image *proxy.Image, from proxy.Record, what what) {
 	s := step{hash: hash, useCase: key.UseCase.ID, what: what, record: from}
-	_, s.at = c.clock.Bounds()
+	s.at = c.told()
 	if image != nil {
 		s.position, s.asof, s.bytes = image.Position, image.Commit, bytesOf(image.Row)
 	}
@@ -103,7 +103,7 @@ func (c *Cache) newer(u *useCase, hash uint64, key []byte, image *proxy.Image) b
 func (c *Cache) Void(u *proxy.UseCase) {
 	s := step{useCase: u.ID, what: stepVoided, epoch: c.cases[u.ID].epoch.Add(1)}
 	c.metrics.voided[u.ID].Inc()
-	_, s.at = c.clock.Bounds()
+	s.at = c.told()
 	c.trace.voids.take(s)
 }
 

@@ -34,6 +34,6 @@
 // the source itself returned.
 //
 // Read cache.go, then entry.go, stamp.go, read.go, fill.go, change.go,
-// write.go, explain.go, trace.go, tracetext.go, memory.go; store and fill are its
-// two parts.
+// write.go, explain.go, trace.go, tracetext.go, peek.go, memory.go; store and fill
+// are its two parts.
 package cache

@@ -100,6 +100,6 @@ func (c *Cache) evicted(e *entry) {
 	c.stamps.noteEviction(hash)
 	name, _, _ := strings.Cut(e.key, ":")
 	s := step{hash: hash, useCase: c.catalog.Named(name).ID, what: stepEvicted, asof: e.asof, bytes: bytesOf(e.row)}
-	_, s.at = c.clock.Bounds()
+	s.at = c.told()
 	c.trace.take(s)
 }

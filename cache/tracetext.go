@@ -3,7 +3,6 @@ package cache
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/row"
@@ -16,6 +15,15 @@ func (c *Cache) Watch(key proxy.Key) {
 	c.trace.watch(hashOf(key.Text), hi)
 }
 
+// told is the time of a step: the source's, or before all others while nobody
+// knows that.
+func (c *Cache) told() proxy.Time {
+	if _, hi := c.clock.Bounds(); hi != proxy.Forever {
+		return hi
+	}
+	return proxy.Never
+}
+
 // Trace says what is remembered of a key: a line for each step, oldest first,
 // with the source's time at which it was taken; then, if the key is watched, how
 // often it was read, by how that ended. It tells no values.
@@ -23,7 +31,7 @@ func (c *Cache) Trace(key proxy.Key) []string {
 	steps, w := c.trace.of(hashOf(key.Text), key.UseCase.ID)
 	var lines []string
 	for _, s := range merged(steps, c.trace.voids.of(key.UseCase.ID)) {
-		lines = append(lines, moments(s.at)+" "+s.String())
+		lines = append(lines, proxy.TimeText(s.at)+" "+s.String())
 	}
 	if w == nil {
 		return lines
@@ -31,7 +39,7 @@ func (c *Cache) Trace(key proxy.Key) []string {
 	for r := range reasons {
 		if n := w.reads[r].n.Load(); n > 0 {
 			lines = append(lines, fmt.Sprintf("%s last of %d reads since %s: %s",
-				moments(proxy.Time(w.reads[r].last.Load())), n, moments(w.until.Add(-watchFor)), ending(r)))
+				proxy.TimeText(proxy.Time(w.reads[r].last.Load())), n, proxy.TimeText(w.until.Add(-watchFor)), ending(r)))
 		}
 	}
 	return lines
@@ -61,20 +69,12 @@ func merged(a, b []step) []step {
 	return append(append(out, a...), b...)
 }
 
-// moments writes a time of the source's clock for a person.
-func moments(t proxy.Time) string {
-	if t == proxy.Never || t == proxy.Forever {
-		return "(unknown)"
-	}
-	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000Z")
-}
-
 func (s step) String() string {
 	switch s.what {
 	case stepSent:
-		return fmt.Sprintf("fill sent: %s, as of %s", s.why, moments(s.asof))
+		return fmt.Sprintf("fill sent: %s, as of %s", s.why, proxy.TimeText(s.asof))
 	case stepInstalled:
-		return fmt.Sprintf("fill answered and installed: %s, as of %s, position %s", content(s.bytes), moments(s.asof), place(s.position))
+		return fmt.Sprintf("fill answered and installed: %s, as of %s, position %s", content(s.bytes), proxy.TimeText(s.asof), place(s.position))
 	case stepRefused:
 		return fmt.Sprintf("fill answered and not kept, as a change had passed it: %s, position %s", content(s.bytes), place(s.position))
 	case stepFailed:
@@ -90,7 +90,7 @@ func (s step) String() string {
 	case stepInvalidated:
 		return "made void by hand"
 	case stepEvicted:
-		return fmt.Sprintf("evicted: %s, as of %s", content(s.bytes), moments(s.asof))
+		return fmt.Sprintf("evicted: %s, as of %s", content(s.bytes), proxy.TimeText(s.asof))
 	}
 	return fmt.Sprintf("made void with all of its use case: epoch %d", s.epoch)
 }

@@ -21,6 +21,13 @@ type Cache interface {
 	Void(u *proxy.UseCase)
 }
 
+// Tap sees the changes of rows and tables that an applier takes in.
+type Tap interface {
+	// Change is called before r is applied, on the goroutine that brings it. It
+	// must not block, nor keep r.
+	Change(from proxy.Record, r *event.Record)
+}
+
 // Clock bounds the source's clock now.
 type Clock interface {
 	Bounds() (lo, hi proxy.Time)
@@ -34,6 +41,7 @@ type Applier struct {
 	clock   Clock
 	log     *slog.Logger
 	metrics *metrics
+	tap     Tap // or nil
 
 	missing func() // see OnMissing
 
@@ -66,6 +74,17 @@ func NewApplier(catalog *proxy.Catalog, cache Cache, wm *Watermark, clock Clock,
 	wm.void = func() { a.reset(gapPrimary) }
 	wm.fall() // until Attached
 	return a
+}
+
+// Tap lets t see every change of a current stream from now on. It is called
+// before the first Attached, if at all.
+func (a *Applier) Tap(t Tap) { a.tap = t }
+
+// show shows a change to the tap.
+func (a *Applier) show(p *partition, r *event.Record) {
+	if a.tap != nil {
+		a.tap.Change(p.record, r)
+	}
 }
 
 // Record applies one record of a partition. Records of one partition come in

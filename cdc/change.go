@@ -12,6 +12,7 @@ import (
 // change applies a change of the partition's stream.
 func (a *Applier) change(p *partition, r *event.Record, at place, offset int64, value []byte) {
 	c := r.Change
+	a.show(p, r)
 	if hook.Mutant(hook.DropEvents) && (r.Stream^r.Position.Commit*0x9e3779b97f4a7c15)>>20%1000 == 0 {
 		return
 	}

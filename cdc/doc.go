@@ -38,7 +38,8 @@
 // that found another primary; it may be called concurrently.
 //
 // An Applier is a prometheus.Collector. Records that cannot be understood are
-// counted and kept, the newest of them ([Applier.Kept]).
+// counted and kept, the newest of them ([Applier.Kept]). A [Tap] sees the
+// changes that come, before they are applied: that of package audit.
 //
 // Read applier.go first, then partition.go, change.go, checkpoint.go, gap.go,
 // watermark.go, and kept.go and status.go for those who look from outside.

@@ -46,6 +46,14 @@ func AgeText(now, then Time) string {
 	return strings.Replace(now.Sub(then).Round(time.Microsecond).String(), "µ", "u", 1)
 }
 
+// TimeText says for a person when a moment was, by the source's clock.
+func TimeText(t Time) string {
+	if t == Never || t == Forever {
+		return "unknown"
+	}
+	return time.Unix(0, int64(t)).UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
 // Position orders the changes and checkpoints of one source: first by the
 // place of the commit in the source's log, then within that commit. The zero
 // Position means "not known" and precedes every other.

@@ -53,6 +53,7 @@ var layers = []struct {
 	{"cache/store", []string{"proxy/hook"}, "bounded memory for anything"},
 	{"cache/fill", []string{"proxy/hook"}, "locks for anything"},
 	{"cdc", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event", "cdc/gate"}, "drives the cache through two methods of its own, not the package"},
+	{"cdc/audit", []string{"proxy", "proxy/source/row", "cdc/event"}, "compares a cache with a source, through interfaces of its own; it looks at both from the side"},
 	{"cdc/event", []string{"proxy", "proxy/source/row"}, "the format, for both ends"},
 	{"cdc/debezium", []string{"proxy", "proxy/hook", "proxy/source/row", "cdc/event", "cdc/gate"}, "a format of others, for the same changes; whom they go to, and who is asked what is visible, it knows as interfaces"},
 	{"cdc/gate", []string{"proxy/hook"}, "a queue for a relay or an applier"},

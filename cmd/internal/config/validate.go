@@ -26,7 +26,6 @@ func (c *Config) Validate() error {
 	c.validateUsers(bad)
 	c.validateRing(bad)
 	c.validateDebezium(bad)
-	c.validateAudit(bad)
 	c.validateConform(bad)
 	return errors.Join(errs...)
 }

@@ -19,6 +19,7 @@ var update = flag.Bool("update", false, "write the golden names anew")
 func TestMetricNames(t *testing.T) {
 	const golden = "testdata/metrics.txt"
 	s := newStack(t, everyMapping()...)
+	s.config.Audit.Enabled = true
 	n, c := s.start()
 	c.do("GET", "users:1")
 	s.config.Relay.Admin = anyPort

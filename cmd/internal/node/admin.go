@@ -12,12 +12,14 @@ import (
 )
 
 func (n *Node) serveAdmin(ctx context.Context) error {
-	return serveHTTP(ctx, n.admin, adminHandler(n.registry.handler(), n.ready))
+	mux := adminHandler(n.registry.handler(), n.ready)
+	mux.HandleFunc("GET /audit", func(w http.ResponseWriter, _ *http.Request) { answerAudit(w, n.auditor) })
+	return serveHTTP(ctx, n.admin, mux)
 }
 
 // adminHandler is what the admin port answers: for people and their tools, not
 // for clients.
-func adminHandler(metrics http.Handler, ready func() (bool, []string)) http.Handler {
+func adminHandler(metrics http.Handler, ready func() (bool, []string)) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

@@ -25,6 +25,6 @@
 // A server of a database that is not there yet is waited for, too.
 //
 // Read node.go first, then source.go, settings.go, seams.go, life.go,
-// prober.go, ready.go, admin.go, inspect.go and metrics.go; relay.go; and dev.go
+// prober.go, ready.go, admin.go, inspect.go, audit.go and metrics.go; relay.go; and dev.go
 // with sample.go, sql.go and broker.go.
 package node

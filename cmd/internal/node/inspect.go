@@ -15,7 +15,8 @@ type inspector struct{ n *Node }
 
 func (i inspector) Explain(key proxy.Key) [][2]string {
 	slot := hashring.SlotOf(key.Text)
-	return append(i.n.cache.Explain(key),
+	facts := append(i.n.cache.Explain(key), violationsOf(i.n.auditor, key)...)
+	return append(facts,
 		[2]string{"slot", strconv.Itoa(slot)},
 		[2]string{"owner", i.n.ring.Owner(slot)},
 	)

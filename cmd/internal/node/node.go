@@ -12,6 +12,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cache"
 	"github.com/freshet-cache/freshet/cdc"
+	"github.com/freshet-cache/freshet/cdc/audit"
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/hashring"
@@ -34,6 +35,7 @@ type Node struct {
 	applier   *cdc.Applier
 	connector *connected // nil: a relay ships the changes
 	tail      *kafka.Tail
+	auditor   *audit.Auditor // nil: this node does not audit
 	prober    *prober
 	ring      *hashring.Ring
 	server    *server.Server
@@ -112,10 +114,12 @@ func (n *Node) assemble(seams Seams) (err error) {
 	if n.connector, err = connect(c, n.source); err != nil {
 		return err
 	}
-	if n.cache, err = cache.New(n.catalog, n.connector.inFront(seams.Source(n.source)), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
+	source := seams.Source(n.source)
+	if n.cache, err = cache.New(n.catalog, n.connector.inFront(source), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
 	n.applier = cdc.NewApplier(n.catalog, n.cache, n.watermark, n.clock, n.log)
+	n.auditor = n.audits(source)
 	if n.tail, err = kafka.NewTail(kafkaOptions(c), n.follows(), n.log); err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
@@ -185,6 +189,7 @@ func (n *Node) Run(ctx context.Context) error {
 		{"cache", n.cache.Run},
 		{"clock", n.prober.run},
 		{"stream", n.follow},
+		{"audit", n.audit},
 		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listener) }},
 	})
 	n.log.Info("node has ended")

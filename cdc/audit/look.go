@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"container/heap"
+	"context"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// retry is when a change is looked at again that the source did not answer: it
+// may be away, and is not to be asked for everything at once when it comes back.
+const retry = 5 * time.Second
+
+// question is a key that has to be read from the source.
+type question struct {
+	*sample
+	held proxy.Held
+}
+
+// due returns what has to be read from the source now, as far as the rate
+// allows: changes that are due, and keys that are picked, in turns the ones and
+// the others first. A look that needs no read is done with at once.
+func (a *Auditor) due() []question {
+	n := int(a.credit)
+	first, second := a.dueChanges, a.picked
+	if a.turn = !a.turn; a.turn {
+		first, second = second, first
+	}
+	ask := first(n)
+	ask = append(ask, second(n-len(ask))...)
+	a.credit -= float64(len(ask))
+	return ask
+}
+
+// dueChanges returns up to n changes that are due and have to be read.
+func (a *Auditor) dueChanges(n int) (ask []question) {
+	for len(ask) < n {
+		s := a.pending.next(a.now)
+		if s == nil {
+			break
+		}
+		held := a.peek(s.key)
+		switch {
+		case held.Holding == proxy.Served && held.Entry == s.wrong:
+			a.inconsistent(s)
+		case judged(held):
+			ask = append(ask, question{s, held})
+		default:
+			a.consistent(s, false)
+		}
+	}
+	return ask
+}
+
+// picked returns up to n keys that are held and have to be read. Some picks find
+// nothing.
+func (a *Auditor) picked(n int) (ask []question) {
+	for range n {
+		key, ok := a.cache.Any(a.random.Uint64())
+		if !ok || key.UseCase.Mapping.Replica {
+			continue
+		}
+		if held := a.peek(key); judged(held) {
+			ask = append(ask, question{&sample{key: key, picked: true, since: a.now}, held})
+		}
+	}
+	return ask
+}
+
+// judged reports whether reads are answered with what is held, and whether what
+// it claims can be held against the source.
+func judged(held proxy.Held) bool { return held.Holding == proxy.Served && !held.Pinned }
+
+// peek looks at a key, and counts what was found, but for what the source has
+// to say.
+func (a *Auditor) peek(key proxy.Key) proxy.Held {
+	held := a.cache.Peek(key)
+	switch {
+	case held.Holding == proxy.Absent:
+		a.metrics.look(key, foundAbsent)
+	case held.Holding == proxy.Void:
+		a.metrics.look(key, foundVoid)
+	case held.Pinned:
+		a.metrics.look(key, foundPinned)
+	case held.Holding == proxy.Aged:
+		a.metrics.look(key, foundAged)
+	}
+	return held
+}
+
+// lookAt reads what was found from the source, and compares.
+func (a *Auditor) lookAt(ctx context.Context, ask []question) {
+	if len(ask) == 0 {
+		return
+	}
+	reqs, results := make([]proxy.Request, len(ask)), make([]proxy.Result, len(ask))
+	for i := range ask {
+		reqs[i].Key = ask[i].key
+	}
+	sent, _ := a.clock.Bounds()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	a.source.Load(ctx, reqs, results)
+	_, seen := a.clock.Bounds()
+	a.metrics.reads.Add(float64(len(ask)))
+	for i, q := range ask {
+		// What an old primary says that lives on after a failover came before
+		// what is held, not after it.
+		err := results[i].Err
+		if err == nil {
+			err = a.stream.Found(results[i].Primary, sent)
+		}
+		switch {
+		case err != nil:
+			a.metrics.look(q.key, foundFailed)
+			a.failed(q.sample)
+		case results[i].Row.Equal(q.held.Row):
+			a.metrics.look(q.key, foundEqual)
+			a.consistent(q.sample, false)
+		default:
+			a.metrics.look(q.key, foundDiffers)
+			a.suspect(q, seen, results[i].Row)
+		}
+	}
+}
+
+// failed looks at a change again later, until its last look has passed.
+func (a *Auditor) failed(s *sample) {
+	due := a.now.Add(retry)
+	for _, l := range s.looks {
+		if at := s.since.Add(l.after); at > a.now {
+			s.due = min(due, at)
+			heap.Push(&a.pending, s)
+			return
+		}
+	}
+	for _, l := range s.looks {
+		a.metrics.change(s.key, l.within, outcomeLate)
+	}
+}
