@@ -89,6 +89,12 @@ func chosen(name string) bool {
 func violated(t *testing.T, args ...string) map[string]uint64 {
 	t.Helper()
 	_, stdout, out := conforms(t, args...)
+	return brokenIn(t, out, stdout)
+}
+
+// brokenIn reads the report in a folder.
+func brokenIn(t *testing.T, out, stdout string) map[string]uint64 {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(out, "report.json"))
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, stdout)

@@ -29,6 +29,7 @@ type UseCase struct {
 	ByAlias  bool // its key is the alias, not the id
 	WholeRow bool // GET gives the row as JSON, not the value
 	Writable bool // SET writes the value
+	Padded   bool // a row has its pad, as table.PadOf has it
 }
 
 // Key spells the key of a row.

@@ -49,6 +49,8 @@ func TestRepliesAreUnderstood(t *testing.T) {
 		{"unavailable", &value, command{args: []string{"GET"}}, client.Reply{Err: client.Refusal("UNAVAILABLE x")}, history.Read{Trouble: history.Unavailable}},
 		{"row", &wholeRow, command{args: []string{"GET"}}, text(`{"id":7,"alias":"a7","grp":7,"val":"7.12"}`), history.Read{Value: 12}},
 		{"half another row", &wholeRow, command{args: []string{"GET"}}, text(`{"id":7,"alias":"a8","grp":7,"val":"7.12"}`), history.Read{Odd: `“{"id":7,"alias":"a8","grp":7,"val":"7.12"}”`}},
+		{"row without its pad", &UseCase{WholeRow: true, Padded: true}, command{args: []string{"GET"}}, text(`{"id":9,"alias":"a9","grp":9,"val":"9.12"}`), history.Read{Odd: `“{"id":9,"alias":"a9","grp":9,"val":"9.12"}”`}},
+		{"row that has none", &UseCase{WholeRow: true, Padded: true}, command{args: []string{"GET"}}, text(`{"id":7,"alias":"a7","grp":7,"pad":null,"val":"7.12"}`), history.Read{Value: 12}},
 		{"no row", &wholeRow, command{args: []string{"GET"}}, text(`{}`), history.Read{Odd: "“{}”"}},
 		{"of many", &value, command{args: []string{"MGET"}}, client.Reply{List: []client.Reply{text("7.3")}}, history.Read{Value: 3}},
 		{"of too few", &value, command{args: []string{"MGET"}}, client.Reply{}, history.Read{Odd: "an array of 0"}},

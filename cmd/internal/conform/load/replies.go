@@ -51,7 +51,7 @@ func (r *read) value(reply *client.Reply) {
 // Value reads what GET gives of a row, and reports whether it is that row's.
 func (u *UseCase) Value(text string, id int) (value uint64, ok bool) {
 	if u.WholeRow {
-		if text, ok = valueOf(text, id); !ok {
+		if text, ok = u.valueOf(text, id); !ok {
 			return 0, false
 		}
 	}
@@ -60,17 +60,26 @@ func (u *UseCase) Value(text string, id int) (value uint64, ok bool) {
 
 // valueOf is the value in a row's JSON, which must be a row of that id all
 // through.
-func valueOf(text string, id int) (string, bool) {
+func (u *UseCase) valueOf(text string, id int) (string, bool) {
 	var row struct {
 		ID    int     `json:"id"`
 		Alias string  `json:"alias"`
 		Group int     `json:"grp"`
 		Val   *string `json:"val"`
+		Pad   *string `json:"pad"`
 	}
 	if err := json.Unmarshal([]byte(text), &row); err != nil || row.Val == nil {
 		return "", false
 	}
-	return *row.Val, row.ID == id && row.Alias == table.AliasOf(id) && row.Group == id%table.Groups
+	whole := !u.Padded || same(row.Pad, table.PadOf(id))
+	return *row.Val, whole && row.ID == id && row.Alias == table.AliasOf(id) && row.Group == id%table.Groups
+}
+
+func same(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // prove takes a reply with its proof: names and values in turn.

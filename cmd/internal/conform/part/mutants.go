@@ -38,6 +38,9 @@ func Mutants() map[string]hook.M {
 		"token-is-commit-time":  hook.TokenIsCommitTime,
 		"session-token-is-asof": hook.SessionTokenIsAsOf,
 		"fingerprint-unread":    hook.FingerprintUnread,
+		"refill-incomplete":     hook.RefillIncomplete,
+		"no-relay-gate":         hook.NoRelayGate,
+		"old-primary-lifts":     hook.OldPrimaryLifts,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
@@ -95,6 +96,15 @@ func (d *Deployment) Close() error {
 		errs = append(errs, d.database.close())
 	}
 	return errors.Join(errs...)
+}
+
+// UseCases are those over the table, whose rows have pads here.
+func (d *Deployment) UseCases() []load.UseCase {
+	all := part.UseCases()
+	for i := range all {
+		all[i].Padded = true
+	}
+	return all
 }
 
 // Database is where the rows are.
