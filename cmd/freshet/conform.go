@@ -77,6 +77,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 	f.StringVar(&c.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
 	f.IntVar(&c.Nodes, "nodes", 2, "how many nodes are started, 1 to 8")
 	f.StringVar(&c.faults, "faults", "all", "all, none, or names with commas between them")
+	f.BoolVar(&c.Visibility, "visibility", false, "instead of faults, tell how many writes are visible everywhere after Δ, with a stream that is well and one that stands, and which Δ it can carry")
 	mutant := mutantFlag(f)
 	if err := parse(f, args, 0); err != nil {
 		return nil, err
@@ -98,6 +99,8 @@ func (c *conformCall) complete() error {
 		return &usageError{"conform: one of --embedded, --stack and --config FILE is required"}
 	case (c.printUseCases || c.printSQL) && c.config == "":
 		return &usageError{"conform: --print-use-cases and --print-sql are of --config FILE"}
+	case c.Visibility && (c.config != "" || c.faults != "all"):
+		return &usageError{"conform: --visibility makes a fault of its own, in nodes that conform starts"}
 	case c.mutant != "" && c.config != "":
 		return &usageError{"conform: --mutant is of nodes that conform starts itself"}
 	case c.postgres != 15 && c.postgres != 17:
@@ -168,7 +171,12 @@ func (c *conformCall) against(ctx context.Context, stdout, stderr io.Writer) (*c
 			return conform.Live(ctx, o, deployed)
 		}
 	}
-	c.Command = fmt.Sprintf("freshet conform %s --seed %d --duration %v --faults %q", on, c.Seed, c.Duration, c.faults)
+	c.Command = fmt.Sprintf("freshet conform %s --seed %d --duration %v", on, c.Seed, c.Duration)
+	if c.Visibility {
+		c.Command += " --visibility"
+	} else {
+		c.Command += fmt.Sprintf(" --faults %q", c.faults)
+	}
 	fmt.Fprintf(stdout, "%s\n", c.Command)
 	return start(ctx, c.Options)
 }

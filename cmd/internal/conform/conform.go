@@ -21,6 +21,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/stacked"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
@@ -33,6 +34,9 @@ type Options struct {
 	Nodes    int
 	Faults   []string // names; none: all
 	NoFaults bool
+	// Visibility: the faults are one, a stream that stands, and the stream is
+	// measured before.
+	Visibility bool
 
 	Postgres stack.Version // of a run against real parts
 
@@ -41,6 +45,8 @@ type Options struct {
 
 	Log  *slog.Logger    // of a run against a deployment that was there before
 	live *config.Conform // nil: it is no such run
+
+	carries *pipeline.Pipeline // what was measured; nil: nothing was
 }
 
 // deployment is what is started, disturbed and ended.
@@ -93,6 +99,7 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 	if v, err = check.Files(ctx, scratch, append(d.Histories(), path)...); err != nil {
 		return nil, errors.Join(err, closed)
 	}
+	v.Pipeline = o.carries
 	return v, errors.Join(report.Write(o.Out, v), closed)
 }
 
@@ -137,6 +144,9 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 		Deployment: d, Load: l, History: file.Writer, Faults: faults,
 		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes(), Live: o.live != nil},
 		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: calm(o.Duration), Rest: 400 * time.Millisecond, Rows: 2},
+	}
+	if s, ok := d.(stallable); ok && o.Visibility {
+		r.Faults, r.Measure = []fault.Fault{s.Stalled()}, o.visibility(s)
 	}
 	for _, u := range d.UseCases() {
 		r.Head.UseCases = append(r.Head.UseCases, u.UseCase)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 )
 
 // Result is the outcome of a run in one word.
@@ -29,24 +30,25 @@ func (r Result) Status() int {
 
 // Verdict is what the checker found. It is also the content of report.json.
 type Verdict struct {
-	Result     Result         `json:"result"`
-	Missing    []string       `json:"missing,omitempty"`   // why it is inconclusive, in words
-	Unchecked  []string       `json:"unchecked,omitempty"` // what cannot be judged of such a deployment, in words
-	Run        history.Run    `json:"run"`
-	Ended      history.Time   `json:"ended"` // 0: the history was cut off
-	Checks     []Count        `json:"checks"`
-	Violations []Violation    `json:"violations,omitempty"` // at most maxSamples of each check, the earliest
-	Reads      Reads          `json:"reads"`
-	Writes     map[string]int `json:"writes"` // by what was done, or by outcome where that is not "committed"
-	Fills      uint64         `json:"fills"`
-	Reasons    map[string]int `json:"reasons"` // fills by reason, as the nodes counted them
-	Healthy    Share          `json:"healthy"` // the hot head while nothing was wrong
-	Phases     []Phase        `json:"phases"`
-	Staleness  []Staleness    `json:"staleness"`
-	Visibility []Visibility   `json:"visibility"`
-	SlotWidth  time.Duration  `json:"slot_width"`
-	Slots      []Slot         `json:"slots"`
-	Lags       []history.Lag  `json:"lags"`
+	Result     Result             `json:"result"`
+	Missing    []string           `json:"missing,omitempty"`   // why it is inconclusive, in words
+	Unchecked  []string           `json:"unchecked,omitempty"` // what cannot be judged of such a deployment, in words
+	Run        history.Run        `json:"run"`
+	Ended      history.Time       `json:"ended"` // 0: the history was cut off
+	Checks     []Count            `json:"checks"`
+	Violations []Violation        `json:"violations,omitempty"` // at most maxSamples of each check, the earliest
+	Reads      Reads              `json:"reads"`
+	Writes     map[string]int     `json:"writes"` // by what was done, or by outcome where that is not "committed"
+	Fills      uint64             `json:"fills"`
+	Reasons    map[string]int     `json:"reasons"` // fills by reason, as the nodes counted them
+	Healthy    Share              `json:"healthy"` // the hot head while nothing was wrong
+	Phases     []Phase            `json:"phases"`
+	Staleness  []Staleness        `json:"staleness"`
+	Visibility []Visibility       `json:"visibility"`
+	Pipeline   *pipeline.Pipeline `json:"pipeline,omitempty"` // what the stream can carry, if that was measured
+	SlotWidth  time.Duration      `json:"slot_width"`
+	Slots      []Slot             `json:"slots"`
+	Lags       []history.Lag      `json:"lags"`
 }
 
 // Count is what one check had to judge.

@@ -101,6 +101,13 @@ func (t *Tier) OfRelay() []fault.Fault {
 	}
 }
 
+// Stalled is a stream that stands, for longer than any bound.
+func (t *Tier) Stalled() fault.Fault {
+	f := t.hole(t.Relay)
+	f.Name, f.Least, f.Most = "stream stalled", 20*Delta, 20*Delta
+	return f
+}
+
 // hole holds a process's connections to the broker, without a word.
 func (t *Tier) hole(p *Process) fault.Fault {
 	return Lasting("black hole to the broker", p.name, time.Second, 3*time.Second,

@@ -69,7 +69,7 @@ func (t *Tier) prepare(source func(name string) (string, error)) error {
 
 // Part prepares a process, with a configuration of its own.
 func (t *Tier) Part(kind, name, source string) (*Process, error) {
-	config := filepath.Join(t.opts.Dir, name+".yaml")
+	config := t.configuration(name)
 	args := func(life uint64) []string {
 		return append(slices.Clone(t.opts.Args), "--kind", kind, "--config", config, "--front", t.Front.Address(),
 			"--fills", t.fills(name, life), "--node", name, "--life", strconv.FormatUint(life, 10))
@@ -77,6 +77,11 @@ func (t *Tier) Part(kind, name, source string) (*Process, error) {
 	p := NewProcess(name, t.opts.Executable, filepath.Join(t.opts.Out, name+".log"), args)
 	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, t.opts.Relay), 0o600)
 }
+
+func (t *Tier) configuration(name string) string { return filepath.Join(t.opts.Dir, name+".yaml") }
+
+// Configuration is the file of one node's.
+func (t *Tier) Configuration() string { return t.configuration(t.Members[0].name) }
 
 func (t *Tier) fills(node string, life uint64) string {
 	return filepath.Join(t.opts.Out, fmt.Sprintf("fills-%s-%d.jsonl", node, life))

@@ -76,10 +76,10 @@ func counts(b *strings.Builder, v *check.Verdict) {
 	t.Flush() // into memory
 }
 
-// visibility is the headline figure: of all phases together, and of those in
-// which nothing was wrong.
+// visibility is the headline figure: while nothing was wrong, while faults
+// went on, and all together.
 func visibility(b *strings.Builder, v *check.Verdict) {
-	type row struct{ all, quiet check.Visibility }
+	type row struct{ all, quiet, disturbed check.Visibility }
 	byBound := map[time.Duration]*row{}
 	var bounds []time.Duration
 	for _, x := range v.Visibility {
@@ -90,16 +90,32 @@ func visibility(b *strings.Builder, v *check.Verdict) {
 			bounds = append(bounds, x.Bound)
 		}
 		r.all = sum(r.all, x)
-		if x.Phase == check.Quiet {
+		switch x.Phase {
+		case check.Quiet:
 			r.quiet = sum(r.quiet, x)
+		case check.Recovering:
+		default:
+			r.disturbed = sum(r.disturbed, x)
 		}
 	}
-	for _, bound := range bounds {
-		r := byBound[bound]
-		fmt.Fprintf(b, "\nwrites visible everywhere after Δ = %s: %s of %s looked for (hits: %s)", bound, share(r.all.Probes-r.all.Late, r.all.Probes), count(r.all.Probes), share(r.all.Hits, r.all.Probes))
-		fmt.Fprintf(b, "; while nothing was wrong %s of %s (hits: %s)", share(r.quiet.Probes-r.quiet.Late, r.quiet.Probes), count(r.quiet.Probes), share(r.quiet.Hits, r.quiet.Probes))
+	if len(bounds) == 0 {
+		return
 	}
-	b.WriteByte('\n')
+	fmt.Fprintf(b, "\nwrites visible everywhere after Δ, of those that were looked for\n")
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "Δ\tin all\tof\thits\thealthy\tof\thits\tdisturbed\tof\thits\t")
+	for _, bound := range bounds {
+		fmt.Fprintf(t, "%s\t", bound)
+		for _, x := range []check.Visibility{byBound[bound].all, byBound[bound].quiet, byBound[bound].disturbed} {
+			fmt.Fprintf(t, "%s\t%s\t%s\t", share(x.Probes-x.Late, x.Probes), count(x.Probes), share(x.Hits, x.Probes))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush() // into memory
+	if p := v.Pipeline; p != nil {
+		fmt.Fprintf(b, "checkpoints came every %s and 99.9 %% of them took up to %s, and the clock was known to within %s: reads hit from Δ = %s on\n",
+			short(p.Interval), short(p.Delay), short(p.Width), short(p.SmallestBound()))
+	}
 }
 
 func sum(a, b check.Visibility) check.Visibility {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -60,6 +61,8 @@ func verdict(result check.Result) *check.Verdict {
 		for i := range 7 {
 			v.Violations = append(v.Violations, check.Violation{Check: "C3", At: at.Add(time.Duration(11+i) * time.Second), Key: "users:<b>4", Node: "n1", Phase: "freeze + kill", What: "version 7 had been overwritten for 3s"})
 		}
+	case check.Held:
+		v.Pipeline = &pipeline.Pipeline{Interval: 50 * time.Millisecond, Delay: 23 * time.Millisecond, Width: 900 * time.Microsecond}
 	case check.Inconclusive:
 		v.Missing = []string{"C6 had nothing to judge: no read was in a session"}
 	}

@@ -34,6 +34,8 @@ type Run struct {
 	Head       history.Run
 	Plan       fault.Plan
 	Faults     []fault.Fault
+	// Measure is done once, while nothing is wrong yet. nil: nothing is.
+	Measure func(ctx context.Context) error
 }
 
 func now() history.Time { return history.Time(clock.Boottime()) }
@@ -72,6 +74,9 @@ func (r *Run) traffic(ctx context.Context, s *sampler) error {
 	g.Go(func() error { return r.Load.Write(going) })
 	g.Go(func() error { return r.Load.Read(going) })
 	g.Go(func() error { return s.run(going) })
+	if r.Measure != nil {
+		g.Go(func() error { return r.Measure(going) })
+	}
 	g.Go(func() error {
 		defer stop()
 		return fault.Run(ctx, r.Plan, r.Faults, func() fault.Record { return r.History.Log() })
