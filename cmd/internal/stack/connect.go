@@ -116,7 +116,7 @@ func (c *Connect) Start(ctx context.Context) error {
 		}
 	}
 	for name := range again {
-		if err := c.runs(ctx, name); err != nil {
+		if err := c.runs(ctx, name, ""); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (c *Connect) Put(ctx context.Context, name string, settings map[string]stri
 	if err := c.put(ctx, name, settings); err != nil {
 		return err
 	}
-	return c.runs(ctx, name)
+	return c.runs(ctx, name, "")
 }
 
 func (c *Connect) put(ctx context.Context, name string, settings map[string]string) error {
@@ -152,10 +152,14 @@ func (c *Connect) Remove(ctx context.Context, name string) error {
 
 // RestartTask lets a connector's task begin again, also one that has failed.
 func (c *Connect) RestartTask(ctx context.Context, name string) error {
+	_, was, err := c.TaskState(ctx, name)
+	if err != nil {
+		return err
+	}
 	if err := c.call(ctx, http.MethodPost, "/connectors/"+name+"/tasks/0/restart", nil, nil); err != nil {
 		return err
 	}
-	return c.runs(ctx, name)
+	return c.runs(ctx, name, was)
 }
 
 // TaskState is what the worker says of a connector's task: RUNNING, FAILED and
@@ -170,14 +174,15 @@ func (c *Connect) TaskState(ctx context.Context, name string) (state, why string
 	return status.Tasks[0].State, status.Tasks[0].Trace, nil
 }
 
-// runs waits until a connector's task runs.
-func (c *Connect) runs(ctx context.Context, name string) error {
+// runs waits until a connector's task runs. was is why it had failed before, as
+// the worker goes on to say for a while.
+func (c *Connect) runs(ctx context.Context, name, was string) error {
 	for {
 		state, why, err := c.TaskState(ctx, name)
 		switch {
 		case state == "RUNNING":
 			return nil
-		case state == "FAILED":
+		case state == "FAILED" && why != was:
 			return fmt.Errorf("the task of connector %s has failed: %s", name, why)
 		case ctx.Err() != nil:
 			return fmt.Errorf("the task of connector %s does not run: %w", name, errors.Join(ctx.Err(), err))

@@ -1,0 +1,234 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+)
+
+// Nothing but the stream can make an item fresh.
+const itemsUseCase = `  - {name: item, table: items, bound: 1h, ttl_max: 2h, timeout: 10s}
+`
+
+var itemsTable = []string{
+	"CREATE TABLE items (id int PRIMARY KEY, v text, big text, n int)",
+	"ALTER TABLE items ALTER big SET STORAGE EXTERNAL",
+	"INSERT INTO items SELECT i, 'old', CASE WHEN i < 10 THEN repeat('x', 3000) END, 0 FROM generate_series(1, 3000) AS i",
+}
+
+// A node behind Debezium: whatever becomes of rows, the node follows; whatever
+// becomes of the connector, no read breaks the bound, and what is cached stays.
+func TestRealDebezium(t *testing.T) {
+	const keys = 200
+	p := stacktest.Postgres(t, stack.PG15)
+	stacktest.Exec(t, p, append(seed(keys), itemsTable...)...)
+	k := stacktest.Kafka(t, nil)
+	// Offsets are not written in time: a worker that is killed sends again
+	// what it has sent since its start.
+	c := stacktest.Connect(t, k, "offset.flush.interval.ms=600000")
+	s := newShipper(t, p, k, c, []string{"versions", "items"}, "errors.max.retries=0", "max.batch.size=64")
+	tr := s.tier(versionsUseCase + itemsUseCase)
+
+	followsRows(t, s, tr)
+
+	f := tr.run(keys, 2, time.Second, 10*time.Millisecond)
+	before, gaps := tr.share(f), tr.metric("freshet_cdc_gaps_total")
+	s.restart()
+	killedInside(t, s, tr, f)
+	failed(t, s, f)
+	tr.well()
+	after := tr.share(f)
+	if got := tr.metric("freshet_cdc_gaps_total") - gaps; got != 0 {
+		t.Errorf("%v gaps, and nothing was missing", got)
+	}
+	t.Logf("hits: %.1f %% of reads before, %.1f %% after", 100*before, 100*after)
+	if before < 0.8 || after < 0.8 {
+		t.Errorf("hits: %.1f %% of reads before, %.1f %% after: the cache does not work", 100*before, 100*after)
+	}
+	f.stop()
+	if got := tr.metric("freshet_cdc_undecodable_total"); got != 0 {
+		t.Errorf("%v records were not understood", got)
+	}
+}
+
+// followsRows does to rows what can be done to them.
+func followsRows(t *testing.T, s *shipper, tr *tier) {
+	t.Helper()
+	c := dial(t, tr.listen)
+	follows := func(what, want string, args ...string) {
+		t.Helper()
+		start := time.Now()
+		c.becomes(patience, want, args...)
+		t.Logf("%s: %v", what, time.Since(start).Round(time.Millisecond))
+	}
+	cached := func(want string, args ...string) {
+		t.Helper()
+		c.cached(args[1])
+		if got := c.do(args...); got != want {
+			t.Fatalf("%v is %s, and should be %s", args, got, want)
+		}
+	}
+	big := strings.Repeat("x", 3000)
+
+	cached("(nil)", "HGET", "item:-1", "v")
+	stacktest.Exec(t, s.postgres, "INSERT INTO items VALUES (-1, 'new')")
+	follows("insert", "new", "HGET", "item:-1", "v")
+
+	stacktest.Exec(t, s.postgres, "UPDATE items SET v = 'newer' WHERE id = -1")
+	follows("update", "newer", "HGET", "item:-1", "v")
+
+	// The big value is not in the record, and the row has it all the same.
+	cached(big, "HGET", "item:1", "big")
+	stacktest.Exec(t, s.postgres, "UPDATE items SET v = 'toast' WHERE id = 1")
+	follows("update of a row with a big value", "toast", "HGET", "item:1", "v")
+	cached(big, "HGET", "item:1", "big")
+
+	cached("(nil)", "HGET", "item:-2", "v")
+	stacktest.Exec(t, s.postgres, "UPDATE items SET id = -2 WHERE id = -1")
+	follows("key, old", "(nil)", "HGET", "item:-1", "v")
+	follows("key, new", "newer", "HGET", "item:-2", "v")
+
+	cached("old", "HGET", "item:2", "v")
+	stacktest.Exec(t, s.postgres, "DELETE FROM items WHERE id = 2")
+	follows("delete", "(nil)", "HGET", "item:2", "v")
+
+	// Rows of a transaction come one by one, and become visible together.
+	cached("old", "HGET", "item:3", "v")
+	tell(t, s.postgres, "UPDATE items SET v = 'first' WHERE id = 3; DELETE FROM items WHERE id = 3; INSERT INTO items VALUES (3, 'last')")
+	follows("all in one transaction", "last", "HGET", "item:3", "v")
+
+	// By default the connector leaves truncations out, and only the fingerprint
+	// in the checkpoints tells of them.
+	all := "CREATE TABLE saved AS SELECT * FROM items"
+	again := "INSERT INTO items SELECT * FROM saved"
+	stacktest.Exec(t, s.postgres, all)
+	cached("last", "HGET", "item:3", "v")
+	stacktest.Exec(t, s.postgres, "TRUNCATE items")
+	follows("truncate, left out", "(nil)", "HGET", "item:3", "v")
+	stacktest.Exec(t, s.postgres, again)
+	follows("rows come back", "last", "HGET", "item:3", "v")
+
+	s.put("skipped.operations=none")
+	cached("last", "HGET", "item:3", "v")
+	stacktest.Exec(t, s.postgres, "TRUNCATE items")
+	follows("truncate", "(nil)", "HGET", "item:3", "v")
+	stacktest.Exec(t, s.postgres, again)
+	follows("rows come back", "last", "HGET", "item:3", "v")
+
+	stacktest.Exec(t, s.postgres, "ALTER TABLE items ALTER n TYPE text USING 'n' || n")
+	follows("schema", "n0", "HGET", "item:4", "n")
+}
+
+// cached reads a key until it is answered from memory: so from then on only the
+// stream makes it fresh.
+func (c *client) cached(key string) {
+	c.t.Helper()
+	eventually(c.t, key+" is cached", func() bool {
+		return strings.HasSuffix(c.do("FRESHET.GET", key, "PROOF"), "origin\nhit")
+	})
+}
+
+// killedInside kills the worker when it has shipped a part of a transaction.
+func killedInside(t *testing.T, s *shipper, tr *tier, f *traffic) {
+	t.Helper()
+	c := dial(t, tr.listen)
+	watched := []string{"10"}
+	for id := 150; id < 3000; id += 150 {
+		watched = append(watched, fmt.Sprint(id))
+	}
+	for _, id := range watched {
+		c.cached("item:" + id)
+	}
+	stacktest.Exec(t, s.postgres, "UPDATE items SET v = 'all' WHERE id > 0")
+	c.becomes(patience, "all", "HGET", "item:10", "v")
+	if err := s.connect.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	old := 0
+	for _, id := range watched {
+		if c.do("HGET", "item:"+id, "v") != "all" {
+			old++
+		}
+	}
+	t.Logf("killed when %d of %d watched rows of a transaction were not there yet", old, len(watched))
+	s.kill(0, f)
+	for _, id := range watched {
+		c.becomes(patience, "all", "HGET", "item:"+id, "v")
+	}
+}
+
+// failed lets the connector's task fail for good, by the end of its connection.
+func failed(t *testing.T, s *shipper, f *traffic) {
+	t.Helper()
+	state := func() (state string) {
+		state, _, err := s.connect.TaskState(t.Context(), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state
+	}
+	stacktest.Exec(t, s.postgres, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = 'shop'")
+	eventually(t, "the task fails", func() bool { return state() == "FAILED" })
+	f.dwell(2 * time.Second)
+	s.restart()
+}
+
+// An event that comes before anybody can read the row: the node holds it, and
+// once the row can be read, so it is answered.
+func TestRealDebeziumEarlyEvent(t *testing.T) {
+	if late := earlyDebezium(t); late > gateBound {
+		t.Errorf("%v after the row could be read, the node answers the old one", late)
+	}
+}
+
+// earlyDebezium plays the story of earlyEvent behind a connector, and returns
+// how long after the row could be read the old one still was answered, up to
+// three bounds.
+func earlyDebezium(t *testing.T) (late time.Duration) {
+	t.Helper()
+	p := stacktest.Postgres(t, stack.PG15)
+	stacktest.Exec(t, p, seed(3)...)
+	k := stacktest.Kafka(t, nil)
+	sh := newShipper(t, p, k, stacktest.Connect(t, k), []string{"versions"}).shop(versionsUseCase)
+	n := sh.node()
+	sh.await(n)
+	c := sh.client(n.Address())
+	c.becomes(patience, "0", "HGET", "versions:0", "v")
+
+	committed := delayed(t, p)
+	for begun := time.Now(); time.Since(begun) < 3*gateBound; {
+		if got := c.do("HGET", "versions:0", "v"); got != "0" {
+			t.Fatalf("%s was answered before anybody could read it", got)
+		}
+		local(t, p, "UPDATE versions SET v = v + 1 WHERE id = 1")
+		c.becomes(gateBound, query(t, p, "SELECT v FROM versions WHERE id = 1"), "HGET", "versions:1", "v")
+	}
+	stacktest.Exec(t, p, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+	if err := <-committed; err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); ; {
+		late = time.Since(begun)
+		if c.do("HGET", "versions:0", "v") == "1" || late > 3*gateBound {
+			return late
+		}
+	}
+}
+
+// delayed commits an update that is in the log, and cannot be read.
+func delayed(t *testing.T, p *stack.Postgres) (committed <-chan error) {
+	t.Helper()
+	stacktest.Exec(t, p, "ALTER SYSTEM SET synchronous_standby_names = 'nosuch'", "SELECT pg_reload_conf()")
+	awaitQuery(t, p, "SHOW synchronous_standby_names", "nosuch")
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Exec(context.WithoutCancel(t.Context()), "UPDATE versions SET v = 1 WHERE id = 0")
+	}()
+	awaitQuery(t, p, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'UPDATE versions%'", "1")
+	return done
+}
