@@ -2,144 +2,158 @@ package hashring
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/buraksezer/consistent"
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/freshet-cache/freshet/hashring/skipper"
 )
+
+// Placement is a way to give keys to members.
+type Placement string
 
 const (
-	// replicas is the number of points per member. With 20 the eleventh
-	// member finds shares between 0.76 and 1.25 of the average; 500 takes five
-	// times as long to build and gains little.
-	replicas = 100
-	// maxLoad is the most a member may hold, as a multiple of the average.
-	// Tighter (1.05), and a joining member moves 3 to 5 % of all slots between
-	// members that it does not concern.
-	maxLoad = 1.25
-	// maxMembers keeps a build within seconds: the library sorts all points
-	// once per member (300 members take half a second, 1,000 six). It also
-	// leaves each member 16 slots on average, enough to keep maxLoad.
-	maxMembers = 1024
+	// Rendezvous gives each slot to the member that draws highest for it,
+	// within 1.05 of the members' shares. The default.
+	Rendezvous Placement = "rendezvous"
+	// Consistent gives slots as github.com/buraksezer/consistent v0.10.0 does,
+	// over virtual members named NAME/0#, NAME/1# … with xxhash, 100 replicas
+	// and load 1.25: for programs that compute owners with that library. Its
+	// shares are coarse (doc.go has figures).
+	Consistent Placement = "consistent"
+	// Skipper gives keys, not slots, as package skipper says.
+	Skipper Placement = "skipper"
 )
 
-// Ring is one placement of all slots. Immutable.
-type Ring struct {
-	version  uint64
-	checksum uint64
-	members  []string // sorted
-	owners   [Slots]uint16
+// ring is one placement over one list of members. Immutable.
+type ring struct {
+	members []Member // that own keys, by name
+	names   []string // theirs, close to each other for look-ups
+	sum     uint64
+	table   *[Slots]uint16 // by slot; nil with Skipper's
+	draws   *draws         // says who is next; nil with Skipper's
+	points  *skipper.Ring  // Skipper's
 }
 
-// New places the slots over members, in any order. version is the caller's
-// number for this membership; it does not enter the placement. New refuses an
-// empty list, an empty name, a name given twice and more than 1,024 members.
-func New(version uint64, members []string) (*Ring, error) {
-	sorted := slices.Sorted(slices.Values(members))
-	if err := check(sorted); err != nil {
-		return nil, err
+// spot is where a key lies on all rings: its slot, and the number that decides
+// for it where a part of the keys is meant. Keys of one slot have one number,
+// where slots have owners: a slot moves as a whole, and a client of a Redis
+// Cluster is told so once.
+type spot struct {
+	slot int
+	hash uint64
+}
+
+func (p Placement) spot(key []byte) spot {
+	if p == Skipper {
+		return spot{hash: skipper.Hash(key)}
 	}
-	r := &Ring{version: version, members: sorted}
-	if err := r.place(); err != nil {
-		return nil, fmt.Errorf("place slots over %d members: %w", len(sorted), err)
+	return spotOf(SlotOf(key))
+}
+
+func spotOf(slot int) spot { return spot{slot, placeOf(slot)} }
+
+// ring places keys over members that [owners] returned.
+func (p Placement) ring(members []Member) (*ring, error) {
+	r := &ring{members: members, names: make([]string, len(members))}
+	for i, m := range members {
+		r.names[i] = m.Name
 	}
-	r.checksum = r.sum()
+	var err error
+	switch p {
+	case Rendezvous:
+		r.table, r.draws = new([Slots]uint16), drawsOf(members)
+		r.draws.place(r.table)
+	case Consistent:
+		r.table, r.draws = new([Slots]uint16), drawsOf(members)
+		err = placeConsistent(members, r.table)
+	case Skipper:
+		endpoints := make([]skipper.Endpoint, len(members))
+		for i, m := range members {
+			endpoints[i] = skipper.Endpoint{Address: m.Name, Weight: m.Weight}
+		}
+		r.points, err = skipper.New(endpoints)
+	default:
+		err = fmt.Errorf("%q is no placement", p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("place keys over %d members: %w", len(members), err)
+	}
+	r.sum = r.checksum(p)
 	return r, nil
 }
 
-// Version returns the caller's number of this membership.
-func (r *Ring) Version() uint64 { return r.version }
+// at returns the member that owns a spot.
+func (r *ring) at(s spot) int {
+	if r.table != nil {
+		return int(r.table[s.slot])
+	}
+	return r.points.Owner(s.hash)
+}
 
-// Checksum is equal on nodes that place every slot alike.
-func (r *Ring) Checksum() uint64 { return r.checksum }
+// next returns the first accepted member from a spot on, its owner first, or
+// -1 if none is accepted. Without its owner, a spot would be its next member's
+// (but for the bounds on what a member holds).
+func (r *ring) next(s spot, accept func(member int) bool) int {
+	if owner := r.at(s); accept(owner) {
+		return owner
+	}
+	if r.table != nil {
+		return r.draws.winner(s.slot, accept)
+	}
+	return r.points.First(s.hash, accept)
+}
 
-// Members returns the names, sorted. They must not be changed.
-func (r *Ring) Members() []string { return r.members }
+// of reports whether the ring is that of members.
+func (r *ring) of(members []Member) bool {
+	return slices.EqualFunc(r.members, members, func(a, b Member) bool { return a.Name == b.Name && a.Weight == b.Weight })
+}
 
-// Owner returns the name of the member that owns a slot.
-func (r *Ring) Owner(slot int) string { return r.members[r.owners[slot]] }
+// filter returns the ring's members that are kept.
+func (r *ring) filter(keep func(member int) bool) []Member {
+	var kept []Member
+	for i, m := range r.members {
+		if keep(i) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
 
-// Owned returns how many slots a member owns.
-func (r *Ring) Owned(member string) int {
+// owned counts the slots of a member.
+func (r *ring) owned(member string) int {
 	n := 0
-	for _, o := range r.owners {
-		if r.members[o] == member {
-			n++
+	if r.table != nil {
+		for _, owner := range r.table {
+			if r.names[owner] == member {
+				n++
+			}
 		}
 	}
 	return n
 }
 
-func check(sorted []string) error {
-	if len(sorted) == 0 {
-		return errors.New("a ring has at least one member")
-	}
-	if len(sorted) > maxMembers {
-		return fmt.Errorf("a ring has at most %d members, not %d", maxMembers, len(sorted))
-	}
-	for i, name := range sorted {
-		if name == "" {
-			return errors.New("a member's name is not empty")
-		}
-		if i > 0 && name == sorted[i-1] {
-			return fmt.Errorf("member %q is named twice", name)
-		}
-	}
-	return nil
-}
-
-// place copies the library's table. The library panics where it cannot keep
-// its bound, and its Add and Remove hold a lock for milliseconds: so it is
-// used once, here, and thrown away.
-func (r *Ring) place() (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	names := make([]consistent.Member, len(r.members))
-	index := make(map[string]uint16, len(r.members))
-	for i, name := range r.members {
-		names[i] = point(name)
-		index[names[i].String()] = uint16(i)
-	}
-	table := consistent.New(names, consistent.Config{
-		Hasher:            hasher{},
-		PartitionCount:    Slots,
-		ReplicationFactor: replicas,
-		Load:              maxLoad,
-	})
-	for slot := range r.owners {
-		r.owners[slot] = index[table.GetPartitionOwner(slot).String()]
-	}
-	return nil
-}
-
-func (r *Ring) sum() uint64 {
+// checksum covers all that decides who owns a key: the placement, the members
+// with their weights, and the table (which a defect may yet have made another).
+func (r *ring) checksum(p Placement) uint64 {
 	d := xxhash.New()
 	var buf [8]byte
-	for _, name := range r.members {
-		binary.LittleEndian.PutUint64(buf[:], uint64(len(name)))
+	number := func(n uint64) {
+		binary.LittleEndian.PutUint64(buf[:], n)
 		d.Write(buf[:])
-		d.WriteString(name)
 	}
-	for _, o := range r.owners {
-		binary.LittleEndian.PutUint16(buf[:2], o)
-		d.Write(buf[:2])
+	d.WriteString(string(p))
+	for _, m := range r.members {
+		number(uint64(len(m.Name)))
+		d.WriteString(m.Name)
+		number(uint64(m.Weight))
+	}
+	if r.table != nil {
+		for _, owner := range r.table {
+			binary.LittleEndian.PutUint16(buf[:], owner)
+			d.Write(buf[:2])
+		}
 	}
 	return d.Sum64()
 }
-
-// point is a member as the library sees it. The library names a member's
-// points by appending a decimal number, so "cache-1" and "cache-11" would
-// share points and the last one added would win; the "#" keeps them apart,
-// whatever the names are.
-type point string
-
-func (p point) String() string { return string(p) + "#" }
-
-type hasher struct{}
-
-func (hasher) Sum64(p []byte) uint64 { return xxhash.Sum64(p) }

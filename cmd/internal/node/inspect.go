@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/freshet-cache/freshet/cdc"
-	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
@@ -14,11 +14,11 @@ import (
 type inspector struct{ n *Node }
 
 func (i inspector) Explain(key proxy.Key) [][2]string {
-	slot := hashring.SlotOf(key.Text)
+	place := i.n.ring.Explain(key.Text, time.Now())
 	facts := append(i.n.cache.Explain(key), violationsOf(i.n.auditor, key)...)
 	return append(facts,
-		[2]string{"slot", strconv.Itoa(slot)},
-		[2]string{"owner", i.n.ring.Owner(slot)},
+		[2]string{"slot", strconv.Itoa(place.Slot)},
+		[2]string{"owner", place.Owner},
 	)
 }
 

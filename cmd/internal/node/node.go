@@ -37,7 +37,7 @@ type Node struct {
 	tail      *kafka.Tail
 	auditor   *audit.Auditor // nil: this node does not audit
 	prober    *prober
-	ring      *hashring.Ring
+	ring      *hashring.Rings
 	server    *server.Server
 	registry  registry
 
@@ -146,11 +146,16 @@ func (n *Node) assemble(seams Seams) (err error) {
 
 // ringOf places the slots over the configured members, or over this node
 // alone.
-func ringOf(c *config.Config) (*hashring.Ring, error) {
-	if len(c.Ring.Members) == 0 {
-		return hashring.New(1, []string{self(c)})
+func ringOf(c *config.Config) (*hashring.Rings, error) {
+	names := c.Ring.Members
+	if len(names) == 0 {
+		names = []string{self(c)}
 	}
-	return hashring.New(1, c.Ring.Members)
+	members := make([]hashring.Member, len(names))
+	for i, name := range names {
+		members[i] = hashring.Member{Name: name, Weight: 1}
+	}
+	return hashring.New(hashring.Options{}, 1, members, time.Now())
 }
 
 func self(c *config.Config) string {
