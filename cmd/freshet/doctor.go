@@ -71,18 +71,16 @@ func plans(ctx context.Context, c *config.Config, o doctor.Options, topics strin
 		c.Stream.Format, c.Stream.Debezium.Topics = "debezium", strings.Split(topics, ",")
 	}
 	o.Watch = 0
-	facts := doctor.Gather(ctx, c, o)
-	all, err := doctor.Plans(facts)
+	all, err := doctor.Plans(doctor.Gather(ctx, c, o))
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
+		write := p.Text
 		if asJSON {
-			err = p.JSON(stdout, facts)
-		} else {
-			err = p.Text(stdout)
+			write = p.JSON
 		}
-		if err != nil {
+		if err := write(stdout); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func (g *gatherer) topic(ctx context.Context, opts kafka.Options, t *timepiece) 
 
 // watch follows a topic for a while.
 func watch(ctx context.Context, opts kafka.Options, c *config.Config, t *timepiece, d time.Duration) (*Stream, error) {
-	w := &watcher{attached: make(chan struct{}), timepiece: t}
+	w := &watcher{timepiece: t}
 	if c.Stream.Format == "debezium" {
 		w.decode = debeziumRecords(c, opts.Topic)
 	} else {
@@ -60,26 +60,43 @@ func watch(ctx context.Context, opts kafka.Options, c *config.Config, t *timepie
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- tail.Run(ctx) }()
-	var left time.Duration
-	select {
-	case <-w.attached:
-		left = d
-	case <-time.NewTimer(2 * patience).C:
-	case <-ctx.Done():
+	if !caughtUp(ctx, tail) {
+		d = 0
 	}
 	start := time.Now()
-	rest := time.NewTimer(left)
-	defer rest.Stop()
-	select {
-	case <-rest.C:
-	case <-ctx.Done():
-	}
+	pause(ctx, d)
 	_, waiting := tail.CaughtUp()
 	end()
 	if err := <-ended; err != nil {
 		waiting = err.Error()
 	}
 	return w.stream(time.Since(start), waiting), nil
+}
+
+// caughtUp waits until a tail is, for as long as patience has it.
+func caughtUp(ctx context.Context, tail *kafka.Tail) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	for {
+		if ok, _ := tail.CaughtUp(); ok {
+			return true
+		}
+		if !pause(ctx, 10*time.Millisecond) {
+			return false
+		}
+	}
+}
+
+// pause waits for d, or reports false when ctx ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // seen is what one record says that a watcher looks for.
@@ -94,7 +111,6 @@ type seen struct {
 type watcher struct {
 	decode    func(key, value []byte) (seen, error)
 	timepiece *timepiece // nil: the clock is not known
-	attached  chan struct{}
 
 	mu      sync.Mutex
 	begun   bool
@@ -123,10 +139,7 @@ func (w *watcher) Attached(partitions int) {
 	w.begins, w.writer, w.bytes = slices.Repeat([]bool{true}, partitions), make([]uint64, partitions), make([]int64, partitions)
 	w.writers = map[uint64]bool{}
 	w.meter = pipeline.NewMeter(partitions)
-	if !w.begun {
-		w.begun = true
-		close(w.attached)
-	}
+	w.begun = true
 }
 
 // Record takes in a record. The first of a partition was there before, as a

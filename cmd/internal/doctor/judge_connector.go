@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,7 +180,7 @@ func judgeFilters(f *Facts, c *Connector, out *findings) {
 	}
 	mend := do("take them out of table.exclude.list and schema.exclude.list, or add them to schema.include.list")
 	if list := c.Config["table.include.list"]; list != "" {
-		mend = &Mend{Connector: map[string]string{"table.include.list": list + "," + strings.Join(missing, ",")}}
+		mend = &Mend{Connector: map[string]string{"table.include.list": cmp.Or(plan.Connector["table.include.list"], list)}}
 	}
 	out.check(len(missing) == 0, Finding{Check: "captured tables", About: c.Name, Level: Error, Found: ifElse(len(missing) == 0, "all that are mapped, and the checkpoints'", "without "+strings.Join(missing, ", ")), Wanted: "all that are mapped, and the checkpoints'", Why: "nothing says what changes in the others", Mend: mend})
 	var hidden []string

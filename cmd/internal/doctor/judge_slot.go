@@ -103,7 +103,7 @@ func judgeFailover(f *Facts) (out findings) {
 	}
 	s, c := &f.Database.Server, &f.Config.Relay
 	if s.Standbys > 0 || s.Synchronous != "" || len(f.Replicas) > 0 {
-		out.tell(Finding{Check: "failover", Level: Note, Found: fmt.Sprintf("%d standbys follow", s.Standbys), Wanted: "an old primary that is fenced when another is promoted",
+		out.tell(Finding{Check: "failover", Level: Note, Found: fmt.Sprintf("standbys that follow: %d; that are read: %d", s.Standbys, len(f.Replicas)), Wanted: "an old primary that is fenced when another is promoted",
 			Why: "a promotion is another stream (every node starts empty once), and whoever still writes to the old primary writes rows that no longer count"})
 	}
 	if f.debezium() {

@@ -10,8 +10,12 @@ import (
 
 // judgeStreams judges what came by while the topics were watched.
 func judgeStreams(f *Facts) (out findings) {
+	if lag := f.Config.Stream.Debezium.VisibilityLag; f.debezium() && lag > 0 {
+		out.tell(Finding{Check: "visibility lag", Level: Note, Found: lag.String() + ", as is declared", Wanted: "the longest time from a commit's record until its rows can be read",
+			Why: "the source is not asked what is visible: each change waits for as long, and what takes longer is taken for fresh"})
+	}
 	for i := range f.Topics {
-		if t := &f.Topics[i]; t.Stream != nil {
+		if t := &f.Topics[i]; t.Stream != nil && t.Facts != nil {
 			judgeFollowed(t, &out)
 			judgeCheckpoints(f, t, &out)
 			judgeIdentityOf(f, t, &out)

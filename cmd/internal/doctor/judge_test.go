@@ -212,6 +212,8 @@ var wrongs = []wrong{
 	{"another database's relay", relayed, stream(func(s *Stream) { s.Last.Source.System = 8 }), []string{"error source of the stream (changes)"}},
 	{"a stream from before a restart", relayed, stream(func(s *Stream) { s.Last.Source.Started, s.Checkpoints = 1, 0 }), []string{"note source of the stream (changes)", "warning checkpoints (changes)"}},
 
+	{"a source that is not asked", captured, func(f *Facts) { f.Config.Stream.Debezium.VisibilityLag = config.Duration(time.Second) }, []string{"note visibility lag"}},
+
 	{"no clock", relayed, func(f *Facts) { f.Clock = Clock{Err: errAway} }, []string{"error clock"}},
 	{"no clock of a file yet", kept, func(f *Facts) { f.Clock = Clock{Err: errAway} }, []string{"note clock"}},
 	{"a wide clock", relayed, func(f *Facts) { f.Clock.Width = 600 * time.Millisecond }, []string{"warning clock"}},

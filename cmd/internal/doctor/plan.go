@@ -162,7 +162,8 @@ func rowsFor(partitions int) int {
 	return max(fewestRows, int(math.Ceil(n*(math.Log(n)+5))))
 }
 
-// addRights lets the connector's user write the tables, and publishes them.
+// addRights lets the connector's user write the tables, and publishes them
+// where the publication is there already.
 func (p *Plan) addRights(f *Facts, c *Connector) {
 	user := c.setting("database.user", "")
 	for _, row := range p.Rows {
@@ -173,13 +174,13 @@ func (p *Plan) addRights(f *Facts, c *Connector) {
 		if user != "" {
 			p.SQL = append(p.SQL, "GRANT SELECT, UPDATE ON "+name.SQL()+" TO "+quoted(user))
 		}
-		if f.Database == nil || !f.Database.Publication.Found {
-			continue // the connector makes it, with all that it captures
-		}
-		for i := range f.Database.Checkpoints {
-			if t := &f.Database.Checkpoints[i]; t.Name == name && !t.Published.In {
-				p.SQL = append(p.SQL, "ALTER PUBLICATION "+quoted(f.Database.Publication.Name)+" ADD TABLE "+name.SQL())
-			}
+	}
+	if f.Database == nil || !f.Database.Publication.Found {
+		return // the connector makes it, with all that it captures
+	}
+	for i := range f.Database.Checkpoints {
+		if t := &f.Database.Checkpoints[i]; !t.Published.In {
+			p.SQL = append(p.SQL, "ALTER PUBLICATION "+quoted(f.Database.Publication.Name)+" ADD TABLE "+t.Name.SQL())
 		}
 	}
 }
@@ -205,11 +206,27 @@ func (p *Plan) addSettings(f *Facts, c *Connector) {
 		p.Connector["transforms"] = strings.Join(append(slices.Clone(p.before), p.routes...), ",")
 	}
 	if list := c.Config["table.include.list"]; list != "" || len(c.Config) == 1 {
-		include := slices.DeleteFunc(append(slices.Clone(p.mapped), p.tables...), func(t string) bool { return list != "" && matches(list, t) })
-		if len(include) > 0 {
-			p.Connector["table.include.list"] = strings.Trim(list+","+strings.Join(include, ","), ",")
+		include := []string{list}
+		for _, t := range append(slices.Clone(p.mapped), p.tables...) {
+			if list == "" || !matches(list, t) {
+				include = append(include, pattern(t))
+			}
+		}
+		if len(include) > 1 {
+			p.Connector["table.include.list"] = strings.Trim(strings.Join(include, ","), ",")
 		}
 	}
+}
+
+var plainName = regexp.MustCompile(`^[\w.]+$`)
+
+// pattern is a regular expression for one table. A dot is left as it is where
+// nothing else needs care: who reads the list knows such names.
+func pattern(table string) string {
+	if plainName.MatchString(table) {
+		return table
+	}
+	return regexp.QuoteMeta(table)
 }
 
 // transforms are those settings of the plan that lead the checkpoints.

@@ -126,12 +126,21 @@ func (p *page) mend(m *Mend) {
 		settings map[string]string
 	}{{"topic", m.Topic}, {"connector", m.Connector}, {"configuration", m.Config}} {
 		for _, name := range slices.Sorted(maps.Keys(group.settings)) {
-			say("%s: %s = %s", group.where, name, group.settings[name])
+			say("%s: %s = %s", group.where, name, abridged(group.settings[name]))
 		}
 	}
 	if m.Do != "" {
 		say("%s", m.Do)
 	}
+}
+
+// abridged is a value of a setting as far as it can be read at a glance.
+func abridged(value string) string {
+	const most = 120
+	if len(value) <= most {
+		return value
+	}
+	return value[:most] + "… (--json, and --debezium, have all of it)"
 }
 
 // fine names the checks that found nothing, each once.

@@ -33,18 +33,9 @@ func Plans(f *Facts) ([]*Plan, error) {
 }
 
 // JSON writes the plan as Kafka Connect takes a connector, with the SQL beside
-// it: the settings that are known already, and those that are to change.
-func (p *Plan) JSON(w io.Writer, f *Facts) error {
-	whole := *p
-	whole.Connector = map[string]string{}
-	for i := range f.Connectors {
-		if f.Connectors[i].Name == p.Name {
-			maps.Copy(whole.Connector, f.Connectors[i].Config)
-		}
-	}
-	maps.Copy(whole.Connector, p.Connector)
-	return writeJSON(w, &whole)
-}
+// it. Its settings are those that are to change: PATCH takes them as they are,
+// and what a connector has of secrets is nobody's business here.
+func (p *Plan) JSON(w io.Writer) error { return writeJSON(w, p) }
 
 // Text writes the plan to be pasted: SQL, then lines of properties.
 func (p *Plan) Text(w io.Writer) error {
@@ -57,7 +48,7 @@ func (p *Plan) Text(w io.Writer) error {
 	for _, statement := range p.SQL {
 		t.line("%s;", statement)
 	}
-	t.line("\n# Settings of connector %s; \"freshet doctor --debezium --json\" has them for its REST interface.", p.Name)
+	t.line("\n# Settings of connector %s; \"freshet doctor --debezium --json\" has them for its REST interface (PATCH).", p.Name)
 	for _, name := range slices.Sorted(maps.Keys(p.Connector)) {
 		t.line("%s=%s", name, property(p.Connector[name]))
 	}
