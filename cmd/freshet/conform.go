@@ -72,6 +72,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 	f.BoolVar(&c.printUseCases, "print-use-cases", false, "with --config: print what relay and nodes have to be configured with, and end")
 	f.BoolVar(&c.printSQL, "print-sql", false, "with --config: print what makes the table of these use cases, for the database's owner to run once, and end")
 	f.IntVar(&c.postgres, "postgres", 15, "the version of PostgreSQL, 15 or 17, with --stack")
+	f.BoolVar(&c.Debezium, "debezium", false, "Debezium on Kafka Connect ships the changes, with --stack, and no relay does")
 	f.DurationVar(&c.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top, and with --stack all faults take some three minutes, one by one")
 	f.Uint64Var(&c.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
 	f.StringVar(&c.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
@@ -103,6 +104,8 @@ func (c *conformCall) complete() error {
 		return &usageError{"conform: --visibility makes a fault of its own, in nodes that conform starts"}
 	case c.mutant != "" && c.config != "":
 		return &usageError{"conform: --mutant is of nodes that conform starts itself"}
+	case c.Debezium && !c.stack:
+		return &usageError{"conform: --debezium is of --stack"}
 	case c.postgres != 15 && c.postgres != 17:
 		return &usageError{"conform: --postgres is 15 or 17"}
 	case c.Nodes < 1 || c.Nodes > 8:
@@ -159,6 +162,9 @@ func (c *conformCall) against(ctx context.Context, stdout, stderr io.Writer) (*c
 	switch {
 	case c.stack:
 		on = fmt.Sprintf("--stack --postgres %d --nodes %d", c.postgres, c.Nodes)
+		if c.Debezium {
+			on += " --debezium"
+		}
 		start = conform.Stack
 	case c.config != "":
 		deployed, err := config.LoadConform(c.config)

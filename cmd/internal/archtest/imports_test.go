@@ -77,7 +77,7 @@ var layers = []struct {
 	{"cmd/internal/conform/run", []string{"cmd/internal/conform/fault", "cmd/internal/conform/history", "cmd/internal/conform/load", "proxy/source/clock"}, "one run against any deployment"},
 	{"cmd/internal/conform/embedded", []string{"cmd/internal/conform/...", "proxy/source/sqlite"}, "a deployment out of this binary"},
 	{"cmd/internal/conform/live", []string{"cmd/internal/conform/...", "cmd/internal/config"}, "a deployment of somebody's: of nodes it knows addresses"},
-	{"cmd/internal/conform/stacked", []string{"cmd/internal/conform/...", "cmd/internal/stack"}, "a deployment out of real parts"},
+	{"cmd/internal/conform/stacked", []string{"cmd/internal/conform/...", "cmd/internal/stack", "proxy/source/postgres"}, "a deployment out of real parts"},
 	{"cmd/internal/conform/part", []string{"..."}, "this program as the parts of a deployment: it steps in at their seams"},
 	{"cmd/internal/doctor", []string{"cdc/...", "proxy/...", "cmd/internal/config", "cmd/internal/doctor/pipeline", "cmd/internal/node"}, "asks every part what it is; it changes none"},
 	{"cmd/internal/doctor/pipeline", []string{"proxy"}, "what a stream can carry, for who checks a deployment and who tries one"},

@@ -39,6 +39,7 @@ type Options struct {
 	Visibility bool
 
 	Postgres stack.Version // of a run against real parts
+	Debezium bool          // ships their changes
 
 	Executable string   // this program
 	Part       []string // what makes it be a part of the deployment
@@ -70,7 +71,7 @@ func Embedded(ctx context.Context, o Options) (*check.Verdict, error) {
 // Stack is a run against real parts, which it starts.
 func Stack(ctx context.Context, o Options) (*check.Verdict, error) {
 	return o.run(ctx, func(p part.Options) (deployment, error) {
-		return stacked.Open(ctx, stacked.Options{Options: p, Postgres: o.Postgres})
+		return stacked.Open(ctx, stacked.Options{Options: p, Postgres: o.Postgres, Debezium: o.Debezium})
 	})
 }
 

@@ -68,7 +68,7 @@ func (d *Deployment) farAway(n *part.Process) fault.Fault {
 		pause(ctx, part.Delta/2)
 		return woken(ctx)
 	}
-	f.End = d.Passing(n)
+	f.End = d.Passing(n.Name())
 	return f
 }
 

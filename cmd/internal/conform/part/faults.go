@@ -8,6 +8,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // Change changes the whole table, and writes that down.
@@ -57,7 +58,7 @@ func (t *Tier) OfNode(i int) []fault.Fault {
 	if i > 0 { // kills and delays of one node say as much as of two
 		return []fault.Fault{
 			n.Freeze("freeze for 3Δ", 3*Delta),
-			t.hole(n),
+			t.Hole("black hole to the broker", n.name),
 			n.while("slow source", time.Second, 2*time.Second, "slow", int64(300*time.Millisecond)),
 			n.while("late answers of the source", time.Second, 2*time.Second, "late", int64(300*time.Millisecond)),
 			n.lateAcks(),
@@ -90,7 +91,7 @@ func (t *Tier) OfRelay() []fault.Fault {
 	return []fault.Fault{
 		r.Death(r.Start),
 		r.Freeze("freeze", 2*time.Second),
-		t.hole(r),
+		t.Hole("black hole to the broker", r.name),
 		delayed(Delta / 2),
 		delayed(10 * Delta),
 		r.while("stream doubled", time.Second, 2*time.Second, "twice", 1),
@@ -101,42 +102,43 @@ func (t *Tier) OfRelay() []fault.Fault {
 	}
 }
 
-// Stalled is a stream that stands, for longer than any bound.
+// Stalled is a stream that stands, for longer than any bound, because what
+// ships it cannot reach the broker.
 func (t *Tier) Stalled() fault.Fault {
-	f := t.hole(t.Relay)
-	f.Name, f.Least, f.Most = "stream stalled", 20*Delta, 20*Delta
+	f := t.Hole("stream stalled", t.Shipper())
+	f.Least, f.Most = 20*Delta, 20*Delta
 	return f
 }
 
-// hole holds a process's connections to the broker, without a word.
-func (t *Tier) hole(p *Process) fault.Fault {
-	return Lasting("black hole to the broker", p.name, time.Second, 3*time.Second,
-		func(context.Context) error {
-			w, err := t.Front.Way(p.name)
-			if err == nil {
-				w.Hold()
-			}
-			return err
-		}, t.Passing(p))
+// Hole holds the connections of one client to the broker, without a word.
+func (t *Tier) Hole(name, client string) fault.Fault {
+	return t.onWay(name, client, time.Second, 3*time.Second, (*stack.Forwarder).Hold)
+}
+
+// Late lets what one client and the broker say to each other take longer.
+func (t *Tier) Late(name, client string, by time.Duration) fault.Fault {
+	return t.onWay(name, client, 2*time.Second, 3*time.Second, func(w *stack.Forwarder) { w.Delay(by) })
 }
 
 func (t *Tier) cut(p *Process) fault.Fault {
-	return Lasting("cut from the broker", p.name, time.Second, 2*time.Second,
-		func(context.Context) error {
-			w, err := t.Front.Way(p.name)
-			if err == nil {
-				w.Cut()
-			}
-			return err
-		}, t.Passing(p))
+	return t.onWay("cut from the broker", p.name, time.Second, 2*time.Second, (*stack.Forwarder).Cut)
 }
 
-// Passing lets a process through to the broker again.
-func (t *Tier) Passing(p *Process) func(context.Context) error {
+// onWay disturbs the way of one client to the broker.
+func (t *Tier) onWay(name, client string, least, most time.Duration, disturb func(*stack.Forwarder)) fault.Fault {
+	return Lasting(name, client, least, most, t.with(client, disturb), t.Passing(client))
+}
+
+// Passing lets a client through to the broker again.
+func (t *Tier) Passing(client string) func(context.Context) error {
+	return t.with(client, (*stack.Forwarder).Pass)
+}
+
+func (t *Tier) with(client string, do func(*stack.Forwarder)) func(context.Context) error {
 	return func(context.Context) error {
-		w, err := t.Front.Way(p.name)
+		w, err := t.Front.Way(client)
 		if err == nil {
-			w.Pass()
+			do(w)
 		}
 		return err
 	}

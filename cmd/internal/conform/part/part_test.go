@@ -266,7 +266,7 @@ func TestListen(t *testing.T) {
 }
 
 func TestSettingsAreAConfiguration(t *testing.T) {
-	c, err := config.Parse("node-0.yaml", settings("{sqlite: {path: conform.db}}", "127.0.0.1:9", "node-0", "slot: other"), nil)
+	c, err := config.Parse("node-0.yaml", settings("{sqlite: {path: conform.db}}", "127.0.0.1:9", "node-0", &Options{Relay: "slot: other"}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +283,7 @@ func TestSettingsAreAConfiguration(t *testing.T) {
 // A process says where it serves, and ends with its input.
 func TestPartEndsWithItsInput(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "broker.yaml"), settings(fmt.Sprintf("{sqlite: {path: %q}}", filepath.Join(dir, "conform.db")), "127.0.0.1:9", "broker", ""))
+	write(t, filepath.Join(dir, "broker.yaml"), settings(fmt.Sprintf("{sqlite: {path: %q}}", filepath.Join(dir, "conform.db")), "127.0.0.1:9", "broker", &Options{}))
 	inside, input := io.Pipe()
 	output, outside := io.Pipe()
 	ended := make(chan error, 1)

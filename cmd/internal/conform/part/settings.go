@@ -33,15 +33,15 @@ func UseCases() []load.UseCase {
 // settings is the configuration of a part, over a source in the words of a
 // configuration. The use case "small" has so little memory that its entries are
 // pushed out all the time.
-func settings(source, broker, name, relay string) []byte {
+func settings(source, broker, name string, o *Options) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `source: %s
-stream: {kafka: {brokers: [%q], client_id: %q}}
+stream: {kafka: {brokers: [%q], client_id: %q}, %s}
 relay: {partitions: %d, checkpoint_interval: 50ms, admin: "127.0.0.1:0", %s}
 node: {listen: "127.0.0.1:0", admin: "127.0.0.1:0", drain_timeout: 2s}
 memory: {budget: 32MiB}
 use_cases:
-`, source, broker, name, Partitions, relay)
+`, source, broker, name, o.Stream, Partitions, o.Relay)
 	for _, u := range UseCases() {
 		fmt.Fprintf(&b, "  - {name: %s, table: %s, bound: %s", u.Name, table.Rows, u.Bound)
 		if u.ByAlias {

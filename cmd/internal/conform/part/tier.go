@@ -1,6 +1,7 @@
 package part
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,13 +21,15 @@ type Options struct {
 	Out        string   // where histories of fills and logs go; it exists
 	Nodes      int
 	Relay      string // more settings of the relay, in the words of a configuration
+	Stream     string // and of the stream
+	Shipper    string // what the broker knows the one by that ships changes, if that is not a relay of ours
 }
 
-// Tier is what every deployment has: a relay and nodes, in front of whose
-// broker a front stands. What they say of themselves may be asked by all.
+// Tier is what every deployment has: nodes and mostly a relay, in front of
+// whose broker a front stands. What they say of themselves may be asked by all.
 type Tier struct {
 	Front   *Front
-	Relay   *Process
+	Relay   *Process   // nil: others ship the changes
 	Members []*Process // the nodes
 
 	opts Options
@@ -46,16 +49,19 @@ func NewTier(o Options, source func(name string) (string, error)) (t *Tier, err 
 }
 
 func (t *Tier) prepare(source func(name string) (string, error)) error {
-	own, err := source("relay")
-	if err != nil {
-		return err
-	}
-	if t.Relay, err = t.Part("relay", "relay", own); err != nil {
-		return err
+	if t.opts.Shipper == "" {
+		own, err := source(ofRelay)
+		if err != nil {
+			return err
+		}
+		if t.Relay, err = t.Part(ofRelay, ofRelay, own); err != nil {
+			return err
+		}
 	}
 	for i := range t.opts.Nodes {
 		name := "node-" + strconv.Itoa(i)
-		if own, err = source(name); err != nil {
+		own, err := source(name)
+		if err != nil {
 			return err
 		}
 		n, err := t.Part("node", name, own)
@@ -75,10 +81,16 @@ func (t *Tier) Part(kind, name, source string) (*Process, error) {
 			"--fills", t.fills(name, life), "--node", name, "--life", strconv.FormatUint(life, 10))
 	}
 	p := NewProcess(name, t.opts.Executable, filepath.Join(t.opts.Out, name+".log"), args)
-	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, t.opts.Relay), 0o600)
+	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, &t.opts), 0o600)
 }
 
 func (t *Tier) configuration(name string) string { return filepath.Join(t.opts.Dir, name+".yaml") }
+
+// ofRelay is the name and the kind of the relay.
+const ofRelay = "relay"
+
+// Shipper is what the broker knows the one by that ships the changes.
+func (t *Tier) Shipper() string { return cmp.Or(t.opts.Shipper, ofRelay) }
 
 // Configuration is the file of one node's.
 func (t *Tier) Configuration() string { return t.configuration(t.Members[0].name) }
@@ -90,6 +102,9 @@ func (t *Tier) fills(node string, life uint64) string {
 // Start starts the relay and the nodes.
 func (t *Tier) Start(ctx context.Context) error {
 	for _, p := range append([]*Process{t.Relay}, t.Members...) {
+		if p == nil {
+			continue
+		}
 		if err := p.Start(ctx); err != nil {
 			return err
 		}

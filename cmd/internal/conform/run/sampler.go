@@ -16,7 +16,7 @@ import (
 // The times of the sampler.
 const (
 	sampleEvery = 250 * time.Millisecond
-	askFor      = 3 * time.Second  // a node that is frozen does not answer
+	askFor      = 3 * time.Second // a node that is frozen does not answer
 	startFor    = 3 * time.Minute // until every node is ready: a broker on a busy machine takes its time
 )
 

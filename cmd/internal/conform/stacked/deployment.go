@@ -18,6 +18,7 @@ import (
 type Options struct {
 	part.Options
 	Postgres stack.Version
+	Debezium bool // ships the changes, and no relay does
 }
 
 // topic is where changes go: the default of a configuration.
@@ -28,6 +29,7 @@ type Deployment struct {
 	*part.Tier
 	kafka    *stack.Kafka
 	database *database
+	connect  *stack.Connect // nil: a relay ships
 	table    *table.Postgres
 }
 
@@ -56,7 +58,10 @@ func (d *Deployment) open(ctx context.Context, o Options) (err error) {
 	if err := d.database.exec(ctx, "CREATE ROLE stranger LOGIN"); err != nil {
 		return err
 	}
-	if o.Postgres == stack.PG17 {
+	switch {
+	case o.Debezium:
+		o.Shipper, o.Stream = connector, "format: debezium, debezium: {topics: ["+topic+"]}"
+	case o.Postgres == stack.PG17:
 		o.Relay = "failover_slot: true"
 	}
 	if d.Tier, err = part.NewTier(o.Options, func(name string) (string, error) { return d.source(o.Dir, name) }); err != nil {
@@ -66,6 +71,11 @@ func (d *Deployment) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	d.Front.To(d.kafka.Broker())
+	if o.Debezium {
+		if err := d.startConnect(ctx); err != nil {
+			return err
+		}
+	}
 	return d.Start(ctx)
 }
 
@@ -88,6 +98,9 @@ func (d *Deployment) Close() error {
 	var errs []error
 	if d.Tier != nil {
 		errs = append(errs, d.End())
+	}
+	if d.connect != nil {
+		errs = append(errs, d.connect.Close())
 	}
 	if d.kafka != nil {
 		errs = append(errs, d.kafka.Close())

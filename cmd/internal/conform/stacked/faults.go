@@ -12,17 +12,17 @@ import (
 
 // Faults are all that can be done to this deployment.
 func (d *Deployment) Faults(change part.Change) []fault.Fault {
-	faults := append(d.OfRelay(), d.ofBroker()...)
+	faults := append(d.ofShipper(), d.ofBroker()...)
 	faults = append(faults, d.ofDatabase()...)
 	faults = append(faults, part.OfTable(change)...)
 	for i, n := range d.Members {
 		faults = append(faults, d.OfNode(i)...)
-		faults = append(faults, d.ofWay(n)...)
+		faults = append(faults, d.ofWay(n.Name())...)
 		if i > 0 {
 			faults = append(faults, d.forgotten(n))
 		}
 	}
-	return append(faults, d.ofWay(d.Relay)...)
+	return faults
 }
 
 // frozen holds a process of the machine's for d.
@@ -34,18 +34,19 @@ func frozen(name, target string, d time.Duration, of func() *stack.Process) faul
 
 const broker = "broker"
 
+// ofShipper are those of what ships the changes.
+func (d *Deployment) ofShipper() []fault.Fault {
+	if d.connect != nil {
+		return append(d.ofConnect(), d.ofWay(connector)...)
+	}
+	return append(d.OfRelay(), d.ofWay(d.Shipper())...)
+}
+
 func (d *Deployment) ofBroker() []fault.Fault {
-	return []fault.Fault{
+	all := []fault.Fault{
 		part.Lasting("kill", broker, 100*time.Millisecond, time.Second,
 			func(context.Context) error { return d.kafka.Kill() }, d.kafka.Start),
 		frozen("freeze", broker, 2*time.Second, func() *stack.Process { return d.kafka.Process }),
-		part.Once("partition added", broker, 2*time.Second, func(ctx context.Context) error {
-			n, err := d.kafka.Partitions(ctx, topic)
-			if err != nil {
-				return err
-			}
-			return d.kafka.Widen(ctx, topic, n+1)
-		}),
 		part.Once("topic made anew", broker, 2*time.Second, func(ctx context.Context) error {
 			n, err := d.kafka.Partitions(ctx, topic)
 			if err != nil {
@@ -54,6 +55,16 @@ func (d *Deployment) ofBroker() []fault.Fault {
 			return d.kafka.Recreate(ctx, topic, n)
 		}),
 	}
+	if d.connect != nil { // whose stream keeps its partition count: that is an assumption
+		return all
+	}
+	return append(all, part.Once("partition added", broker, 2*time.Second, func(ctx context.Context) error {
+		n, err := d.kafka.Partitions(ctx, topic)
+		if err != nil {
+			return err
+		}
+		return d.kafka.Widen(ctx, topic, n+1)
+	}))
 }
 
 // forgotten cuts the log under a node that is frozen.
@@ -72,7 +83,7 @@ func (d *Deployment) forgotten(n *part.Process) fault.Fault {
 func (d *Deployment) ofDatabase() []fault.Fault {
 	primary := func() *stack.Process { return d.database.primary.Process }
 	standby := func() *stack.Process { return d.database.standby.Process }
-	return []fault.Fault{
+	all := []fault.Fault{
 		onDatabase("kill", 100*time.Millisecond, time.Second,
 			func(context.Context) error { return d.database.primary.Kill() },
 			func(ctx context.Context) error { return d.database.primary.Start(ctx) }),
@@ -83,10 +94,14 @@ func (d *Deployment) ofDatabase() []fault.Fault {
 		onDatabase("standby away", 2*time.Second, 3*time.Second,
 			func(ctx context.Context) error { return d.database.waitFor(ctx, nobody) },
 			func(ctx context.Context) error { return d.database.waitFor(ctx, second) }),
+	}
+	if d.connect != nil { // whose slot does not move to another server, and whose checkpoints are rows
+		return all
+	}
+	return append(all,
 		onDatabase("forged checkpoints", time.Second, 2*time.Second, d.forge, d.forge),
 		d.failover(),
-		d.survivor(),
-	}
+		d.survivor())
 }
 
 // forge writes what looks like a checkpoint of a time to come, as any role
@@ -97,19 +112,19 @@ func (d *Deployment) forge(ctx context.Context) error {
 	return d.database.exec(ctx, "SET ROLE stranger", "SET synchronous_commit = local", message)
 }
 
-// ofWay are those between a process and the database.
-func (d *Deployment) ofWay(p *part.Process) []fault.Fault {
+// ofWay are those between a client and the database.
+func (d *Deployment) ofWay(client string) []fault.Fault {
 	on := func(name string, least, most time.Duration, disturb func(*stack.Forwarder)) fault.Fault {
 		with := func(f func(*stack.Forwarder)) func(context.Context) error {
 			return func(context.Context) error {
-				w, err := d.database.way(p.Name())
+				w, err := d.database.way(client)
 				if err == nil {
 					f(w)
 				}
 				return err
 			}
 		}
-		f := part.Lasting(name, p.Name(), least, most, with(disturb), with((*stack.Forwarder).Pass))
+		f := part.Lasting(name, client, least, most, with(disturb), with((*stack.Forwarder).Pass))
 		f.Parts = append(f.Parts, "database") // which may lead the way elsewhere
 		return f
 	}
