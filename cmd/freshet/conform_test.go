@@ -51,3 +51,19 @@ func TestConformNamesItsFaults(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
+
+func TestConformRefusesWhatDoesNotGoTogether(t *testing.T) {
+	for want, args := range map[string][]string{
+		"one of --embedded, --stack and --config FILE is required": {"--embedded", "--stack"},
+		"--postgres is 15 or 17":                                   {"--stack", "--postgres", "9"},
+		"--debezium is of --stack":                                 {"--embedded", "--debezium"},
+		"--visibility makes a fault of its own":                    {"--embedded", "--visibility", "--faults", "kill"},
+		"--nodes is from 1 to 8":                                   {"--stack", "--nodes", "9"},
+		"--print-use-cases and --print-sql are of --config":        {"--stack", "--print-sql"},
+	} {
+		code, _, stderr := called(t, append([]string{"conform"}, args...)...)
+		if code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+	}
+}
