@@ -52,7 +52,7 @@ func (p *partition) placeOf(r *event.Record) place {
 	switch {
 	case p.anchored && r.Prev.Compare(p.mark) > 0 && !hook.Mutant(hook.HolesIgnored):
 		return hole
-	case r.Position.Compare(r.Prev) <= 0:
+	case r.Position.Compare(r.Prev) <= 0 && !hook.Mutant(hook.OrderByRow):
 		return lie
 	case r.Position.Compare(p.mark) <= 0:
 		return repeat

@@ -21,6 +21,7 @@ var caughtOnStack = map[string]struct {
 }{
 	"no-relay-gate":        {"standby frozen,standby frozen for 10Δ", "45s", []string{"C2", "C3", "C6"}},
 	"old-primary-lifts":    {"old primary lives on", "45s", []string{"C2", "C3"}},
+	"order-by-row":         {"none", "30s", []string{"C2", "C3"}},
 	"refill-incomplete":    {"none", "20s", []string{"C0"}},
 	"checkpoint-now":       {"none", "40s", []string{"C2", "C3", "C5"}},
 	"fingerprint-unread":   {"column made anew", "20s", []string{"C2", "C3"}},

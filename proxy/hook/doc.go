@@ -32,6 +32,7 @@ const (
 	TTLExtended           // 8: ttl_max is never extended by a hit
 	TruncateOne           // 6.3: a truncate bumps every use case on its table
 	HolesIgnored          // 6.1: a prev beyond the mark is a hole, so a gap
+	OrderByRow            // 6.1: positions are in the order of commits, and a record before its predecessor is a lie
 	OldPrimaryLifts       // 1: W counts only checkpoints of the current primary
 	NoRelayGate           // 5.1: nothing is shipped before it is visible
 	NoNodeGate            // 5.3: nothing is applied before it is visible

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
@@ -133,6 +135,9 @@ func payload(data []byte) ([]byte, error) {
 		return nil, nil
 	}
 	x, err := pglogrepl.ParseXLogData(data[1:])
+	if m := x.WALData; len(m) > 9 && m[0] == kindBegin && hook.Mutant(hook.OrderByRow) {
+		binary.BigEndian.PutUint64(m[1:], uint64(x.WALStart)) // where its first row is, and not its commit
+	}
 	return x.WALData, err
 }
 

@@ -41,6 +41,7 @@ func Mutants() map[string]hook.M {
 		"refill-incomplete":     hook.RefillIncomplete,
 		"no-relay-gate":         hook.NoRelayGate,
 		"old-primary-lifts":     hook.OldPrimaryLifts,
+		"order-by-row":          hook.OrderByRow,
 	}
 }
 
