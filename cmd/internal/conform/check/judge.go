@@ -48,6 +48,7 @@ func (j *judge) read(r *history.Read) error {
 	j.fresh(a)
 	j.rule(a)
 	j.token(a)
+	j.through(a)
 	j.session(a)
 	j.probe(a)
 	j.back(a)
@@ -75,11 +76,15 @@ func (j *judge) answerOf(u *useCase, r *history.Read) (a *answer, ok bool) {
 	case r.Odd != "":
 		j.violated(C0, r, "answered %q, which is no value of this key", r.Odd)
 		return nil, false
+	case r.Value == 0 && j.w.cutOff():
+		return nil, false // of which delete, is written down at the end
 	case r.Value == 0:
 		a.index = a.line.latestAbsence(r.Answered)
 	default:
 		at, written := a.line.written(r.Value)
 		switch {
+		case !written && j.w.cutOff():
+			return nil, false
 		case !written:
 			j.violated(C0, r, "answered with value %d, which nobody wrote to it", r.Value)
 			return nil, false
@@ -179,6 +184,8 @@ func (j *judge) rule(a *answer) {
 		j.violated(C4, a.Read, "a STRONG read was a %s", a.Origin)
 	case lo.Sub(a.AsOf) > j.bound(a):
 		j.violatedByAge(C4, a, a.Invoked, "its as-of was %s old when the read began, and %s are allowed", lo.Sub(a.AsOf), j.bound(a))
+	case a.Origin == history.FromHit && a.useCase.TTLMax > 0 && a.Upper != 0 && lo.Sub(a.Upper) > a.useCase.TTLMax:
+		j.violatedByAge(C4, a, a.Invoked, "it was last read or changed %s before, and an entry lives for %s", lo.Sub(a.Upper), a.useCase.TTLMax)
 	case a.AsOf < a.Token:
 		j.violated(C4, a.Read, "its as-of is %s before the token", a.Token.Sub(a.AsOf))
 	}
@@ -192,6 +199,19 @@ func (j *judge) token(a *answer) {
 	j.judgedAnswer(C5, a)
 	if a.over.token <= a.Token && a.line.laterBy(a.index, a.Token, a.Invoked) {
 		j.violated(C5, a.Read, "answered with %s, and its token is of a later one", a.name())
+	}
+}
+
+// through is C5 for a read without a token, at a node that a write went through:
+// whatever the node has, it is no older than that.
+func (j *judge) through(a *answer) {
+	floor := j.part.through[nodeKey{a.Node, a.Key}].at(a.Invoked)
+	if floor == 0 || a.Outside {
+		return
+	}
+	j.judgedAnswer(C5, a)
+	if a.version.seq < floor {
+		j.violated(C5, a.Read, "answered with %s, and version %d went through this node before", a.name(), floor)
 	}
 }
 

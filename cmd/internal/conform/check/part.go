@@ -9,6 +9,7 @@ type part struct {
 	bare     *timeline
 	lines    map[string]*timeline
 	sessions *sessions
+	through  map[nodeKey]floors // what went through a node
 	fills    map[door][]span
 }
 
@@ -24,19 +25,30 @@ func (p *part) timeline(key string) (t *timeline, first bool) {
 
 // writes gathers the writes of a part before its reads are judged.
 type writes struct {
-	byKey map[string][]write
-	wrote map[sessionKey][]floor
+	byKey   map[string][]write
+	wrote   map[sessionKey][]floor
+	through map[nodeKey][]floor
 }
 
+// nodeKey is a key as one node has it.
+type nodeKey struct{ node, key string }
+
 func newWrites() *writes {
-	return &writes{byKey: map[string][]write{}, wrote: map[sessionKey][]floor{}}
+	return &writes{byKey: map[string][]write{}, wrote: map[sessionKey][]floor{}, through: map[nodeKey][]floor{}}
 }
 
 func (w *writes) add(r *history.Write) {
 	w.byKey[r.Key] = append(w.byKey[r.Key], writeOf(r))
-	if r.Session != 0 && r.Outcome == history.Committed && r.Seq != 0 {
+	if r.Outcome != history.Committed || r.Seq == 0 {
+		return
+	}
+	if r.Session != 0 {
 		k := sessionKey{r.Session, r.Key}
 		w.wrote[k] = append(w.wrote[k], floor{r.Acked, r.Seq})
+	}
+	if r.Node != "" {
+		k := nodeKey{r.Node, r.Key}
+		w.through[k] = append(w.through[k], floor{r.Acked, r.Seq})
 	}
 }
 
@@ -53,6 +65,6 @@ func (w *writes) part(world *world) (*part, error) {
 			return nil, &FormatError{What: "two writes of the key " + key + " have one place in the log"}
 		}
 	}
-	p.sessions = newSessions(w.wrote)
+	p.sessions, p.through = newSessions(w.wrote), rising(w.through)
 	return p, nil
 }

@@ -55,7 +55,12 @@ type sessions struct {
 
 // newSessions takes the writes that sessions made, in any order.
 func newSessions(wrote map[sessionKey][]floor) *sessions {
-	s := &sessions{wrote: map[sessionKey]floors{}, saw: map[sessionKey]floors{}}
+	return &sessions{wrote: rising(wrote), saw: map[sessionKey]floors{}}
+}
+
+// rising puts floors in order, and leaves out those that say nothing new.
+func rising[K comparable](wrote map[K][]floor) map[K]floors {
+	out := make(map[K]floors, len(wrote))
 	for k, all := range wrote {
 		slices.SortFunc(all, func(a, b floor) int { return cmp.Compare(a.at, b.at) })
 		var rising floors
@@ -64,9 +69,9 @@ func newSessions(wrote map[sessionKey][]floor) *sessions {
 				rising = append(rising, f)
 			}
 		}
-		s.wrote[k] = rising
+		out[k] = rising
 	}
-	return s
+	return out
 }
 
 func (s *sessions) knew(k sessionKey, at history.Time) uint64 {

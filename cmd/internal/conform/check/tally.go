@@ -194,7 +194,7 @@ func (id ID) Says() string {
 		"no later version was visible at an answer's as-of",
 		"a value was not overwritten longer than Δ before its read began",
 		"an answer's as-of is as young as its read asked for, and not ahead of the source's clock",
-		"a read with a token sees the writes that the token is of, and those before them",
+		"a read sees the writes that its token is of, those before them, and those that went through its node",
 		"within a session, versions of a key never go back",
 		"a STRONG read sees all that was committed before it began",
 		"\"no such row\" is not older than Δ either",

@@ -32,6 +32,10 @@ type useCase struct {
 	truncates []write
 }
 
+// cutOff reports whether the history has no end: then it may lack writes that
+// have been read already.
+func (w *world) cutOff() bool { return w.end == 0 }
+
 // records gathers the records of which there are few.
 type records struct {
 	runs      []history.Run

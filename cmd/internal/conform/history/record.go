@@ -37,6 +37,7 @@ type UseCase struct {
 	Name     string        `json:"name"`
 	Bound    time.Duration `json:"bound"`
 	MaxStale time.Duration `json:"max_stale,omitempty"` // on_unavailable: stale, up to this
+	TTLMax   time.Duration `json:"ttl_max,omitempty"`   // the longest life of an entry; 0: longer than the run
 }
 
 // Outcome says whether a write was carried out.
@@ -56,7 +57,7 @@ type Write struct {
 	Seq     uint64     // place among the versions of the key; 0: not known, as for what was rolled back
 	Value   uint64     // the number in the value; 0: no row
 	Op      string     // "insert", "update", "delete", …: for people
-	Node    string     // the node it went through; empty: none, it was made in the database
+	Node    string     // the node that it went through, under this key; empty: none, it was made in the database
 	Session uint64     // the session it was made in; 0: none
 	Token   proxy.Time // the token that a node gave for it; 0: none
 	Begun   Time       // it was not visible before

@@ -108,8 +108,12 @@ func (l *Load) record(log *history.Log, of table.Logged, w history.Write) error 
 		l.claim(w.Seq)
 	}
 	w.Value = of.Value
+	node := w.Node
 	for i := range l.useCases {
-		w.Key = l.useCases[i].Key(of.ID)
+		w.Key, w.Node = l.useCases[i].Key(of.ID), ""
+		if l.useCases[i].Writable {
+			w.Node = node
+		}
 		if err := log.Write(&w); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ const (
 	luckReaders  = 1 << 20
 	luckSessions = 2 << 20
 	luckProbes   = 3 << 20
+	luckEchoes   = 4 << 20
 )
 
 // Read reads from all nodes until ctx ends.
@@ -28,6 +29,10 @@ func (l *Load) Read(ctx context.Context) error {
 			number := i*l.opts.Sessions + j
 			d := l.keys.draw(l.opts.Seed, uint64(luckSessions+number))
 			g.Go(func() error { return l.sessionClient(ctx, number, node, d) })
+		}
+		if l.writable() != nil {
+			d := l.keys.draw(l.opts.Seed, uint64(luckEchoes+i))
+			g.Go(func() error { return l.echo(ctx, node, d) })
 		}
 	}
 	for i := range l.useCases {

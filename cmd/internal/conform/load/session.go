@@ -77,7 +77,7 @@ func (s *sessionOf) close() {
 func (s *sessionOf) step(ctx context.Context) error {
 	switch n := s.d.IntN(40); {
 	case n < 3:
-		return s.put(ctx)
+		return s.put(ctx, s.d.cold())
 	case n == 3:
 		return s.remove()
 	case n == 4 && s.d.IntN(50) == 0:
@@ -125,8 +125,8 @@ func (l *Load) writable() *UseCase {
 
 // put writes one value through the node. What it means for the session's own
 // order is looked up at once.
-func (s *sessionOf) put(ctx context.Context) error {
-	u, id := s.l.writable(), s.d.cold()
+func (s *sessionOf) put(ctx context.Context, id int) error {
+	u := s.l.writable()
 	if u == nil {
 		return nil
 	}

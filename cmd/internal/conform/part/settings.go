@@ -27,6 +27,7 @@ func UseCases() []load.UseCase {
 	row.WholeRow = true
 	value.Writable = true
 	alias.ByAlias = true
+	alias.TTLMax = 5 * time.Second
 	return []load.UseCase{row, value, alias, small}
 }
 
@@ -52,6 +53,9 @@ use_cases:
 		}
 		if u.Name == "small" {
 			b.WriteString(", max_bytes: 1MiB")
+		}
+		if u.TTLMax > 0 {
+			fmt.Fprintf(&b, ", ttl_max: %s", u.TTLMax)
 		}
 		b.WriteString("}\n")
 	}
