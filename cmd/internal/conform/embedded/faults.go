@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
@@ -10,12 +11,12 @@ import (
 
 // Faults are all that can be done to this deployment.
 func (d *Deployment) Faults(change part.Change) []fault.Fault {
-	faults := append(d.OfRelay(), d.ofBroker()...)
+	faults := slices.Concat(d.OfRelay(), d.OfImages(), d.ofBroker(), d.ofSource())
 	faults = append(faults, part.OfTable(change)...)
 	for i, n := range d.Members {
 		faults = append(faults, d.OfNode(i)...)
 		if i > 0 {
-			faults = append(faults, d.forgotten(n), d.farAway(n))
+			faults = append(faults, d.forgotten(n), d.farAway(n), d.Suspended(i), d.Beyond(i))
 		}
 	}
 	return faults
@@ -65,19 +66,9 @@ func (d *Deployment) farAway(n *part.Process) fault.Fault {
 			return err
 		}
 		w.Delay(part.Delta / 4)
-		pause(ctx, part.Delta/2)
+		part.Pause(ctx, part.Delta/2)
 		return woken(ctx)
 	}
 	f.End = d.Passing(n.Name())
 	return f
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

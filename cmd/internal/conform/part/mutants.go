@@ -42,6 +42,9 @@ func Mutants() map[string]hook.M {
 		"no-relay-gate":         hook.NoRelayGate,
 		"old-primary-lifts":     hook.OldPrimaryLifts,
 		"order-by-row":          hook.OrderByRow,
+		"ttl-extended":          hook.TTLExtended,
+		"truncate-one":          hook.TruncateOne,
+		"clock-suspends":        hook.ClockSuspends,
 	}
 }
 

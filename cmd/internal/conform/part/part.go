@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/node"
@@ -123,6 +124,9 @@ func (p *Part) node(ctx context.Context, c *config.Config, out io.Writer, log *s
 		"acks":   func(_ context.Context, n int64) error { source.acks.Store(n); return nil },
 		"refuse": func(_ context.Context, n int64) error { source.refuses.Store(n != 0); return nil },
 		"step":   func(_ context.Context, n int64) error { clock.off.Add(n); return nil },
+		"slept":  func(_ context.Context, n int64) error { clock.suspended(time.Duration(n)); return nil },
+		"beyond": func(_ context.Context, n int64) error { source.beyond.Store(uint64(n)); return nil },
+		"clock":  func(_ context.Context, n int64) error { source.clock.Store(n); return nil },
 	})
 	return n.Run(ctx)
 }

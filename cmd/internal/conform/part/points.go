@@ -9,6 +9,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/node"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
 
@@ -16,6 +17,14 @@ import (
 type badClock struct{ off atomic.Int64 }
 
 func (c *badClock) local() time.Duration { return clock.Boottime() + time.Duration(c.off.Load()) }
+
+// suspended is what the clock makes of a machine that slept for so long:
+// nothing, since it counts that.
+func (c *badClock) suspended(d time.Duration) {
+	if hook.Mutant(hook.ClockSuspends) {
+		c.off.Add(-int64(d))
+	}
+}
 
 // badSource is a node's source, which can be slow or refuse. It writes down
 // what it is asked.
@@ -26,6 +35,8 @@ type badSource struct {
 	late    atomic.Int64 // nanoseconds after it has answered a read
 	acks    atomic.Int64 // nanoseconds after it has carried out a write
 	refuses atomic.Bool
+	beyond  atomic.Uint64 // what is added to the positions of what it answers
+	clock   atomic.Int64  // nanoseconds that its clock is ahead of this host's
 }
 
 func (s *badSource) over(source proxy.Source) proxy.Source {
@@ -44,6 +55,11 @@ func (s *badSource) Load(ctx context.Context, reqs []proxy.Request, results []pr
 		}
 	} else {
 		s.Source.Load(ctx, reqs, results)
+		for i := range results { // upper limits: one that is too high refuses more refills
+			if results[i].Position.Known() {
+				results[i].Position.Commit += s.beyond.Load()
+			}
+		}
 		wait(ctx, &s.late)
 	}
 	s.fills.note(reqs, results, sent)
@@ -66,7 +82,8 @@ func (s *badSource) probing(probe node.Probe) node.Probe {
 		if err := s.hinder(ctx); err != nil {
 			return proxy.Identity{}, proxy.Never, err
 		}
-		return probe(ctx)
+		id, t, err := probe(ctx)
+		return id, t.Add(time.Duration(s.clock.Load())), err
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cdc/event"
 	"github.com/freshet-cache/freshet/cdc/relay"
+	"github.com/freshet-cache/freshet/proxy"
 )
 
 // replayed is how many of a partition's last records are kept to be appended
@@ -24,11 +25,20 @@ type badTopic struct {
 	lost  int           // partition that gets no checkpoints, and 1; 0: none
 	holes bool          // one in ten changes is lost
 	ahead time.Duration // what is added to the time of checkpoints
+	clock time.Duration // what the source's clock is ahead of this host's
+	as    images
 	last  map[int][][]byte
+
+	stream   event.StreamID // of the last checkpoint
+	through  uint64         // what stands up to here in the log is appended: the last checkpoint said so
+	survivor *survivor
+	free     chan struct{} // closed: what the relay appends need not wait for the survivor
 }
 
 func (b *badTopic) over(t relay.Topic) relay.Topic {
 	b.Topic, b.last = t, map[int][][]byte{}
+	b.free = make(chan struct{})
+	close(b.free)
 	return b
 }
 
@@ -47,41 +57,89 @@ func (b *badTopic) orders() map[string]order {
 		"lose":   set(func(n int64) { b.lost = int(n) }),
 		"holes":  set(func(n int64) { b.holes = n != 0 }),
 		"ahead":  set(func(n int64) { b.ahead = time.Duration(n) }),
+		"clock":  set(func(n int64) { b.clock = time.Duration(n) }),
 		"replay": func(ctx context.Context, _ int64) error { return b.replay(ctx) },
+		"forge":  func(ctx context.Context, _ int64) error { return b.forge(ctx) },
+
+		"between":    set(func(n int64) { b.as.between = n != 0 }),
+		"incomplete": set(func(n int64) { b.as.incomplete = n != 0 }),
+		"truncates":  set(func(n int64) { b.as.truncates = n != 0 }),
+
+		"reach":   func(ctx context.Context, n int64) error { return b.reached(ctx, uint64(n)) },
+		"survive": func(context.Context, int64) error { b.survive(); return nil },
+		"die":     func(context.Context, int64) error { b.die(); return nil },
 	}
 }
 
 // Append implements relay.Topic.
 func (b *badTopic) Append(ctx context.Context, partition int, values [][]byte) error {
 	b.mu.Lock()
-	delay, twice := b.delay, b.twice
+	free := b.free
+	b.mu.Unlock()
+	select {
+	case <-free:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	b.mu.Lock()
+	delay, twice, between := b.delay, b.twice, b.as.between
 	values = b.spoilLocked(partition, values)
 	b.mu.Unlock()
-	if delay > 0 {
-		t := time.NewTimer(delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := sleep(ctx, delay); err != nil {
+		return err
+	}
+	if between {
+		return b.appendPieces(ctx, partition, values)
 	}
 	if len(values) == 0 {
 		return nil
 	}
-	if err := b.Topic.Append(ctx, partition, values); err != nil {
+	if err := b.appendAll(ctx, partition, values); err != nil || !twice {
 		return err
 	}
-	b.keep(partition, values)
-	if twice {
-		return b.Topic.Append(ctx, partition, values)
+	return b.Topic.Append(ctx, partition, values)
+}
+
+func (b *badTopic) appendAll(ctx context.Context, partition int, values [][]byte) error {
+	err := b.Topic.Append(ctx, partition, values)
+	if err == nil {
+		b.keep(partition, values)
+	}
+	return err
+}
+
+// appendPieces lets some time pass behind what nobody may see.
+func (b *badTopic) appendPieces(ctx context.Context, partition int, values [][]byte) error {
+	for i, piece := range pieces(values) {
+		if i > 0 {
+			if err := sleep(ctx, Delta/20); err != nil {
+				return err
+			}
+		}
+		if err := b.appendAll(ctx, partition, piece); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+func sleep(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // spoilLocked returns what is appended of values.
 func (b *badTopic) spoilLocked(partition int, values [][]byte) [][]byte {
-	if b.lost != partition+1 && b.ahead == 0 && !b.holes {
+	if b.lost != partition+1 && b.ahead == 0 && b.clock == 0 && !b.holes && !b.as.any() {
 		return values
 	}
 	var out [][]byte
@@ -89,14 +147,10 @@ func (b *badTopic) spoilLocked(partition int, values [][]byte) [][]byte {
 		r, err := event.Decode(v)
 		switch {
 		case err != nil:
-		case r.Checkpoint == nil:
-			if b.holes && r.Position.Commit%10 == 0 {
-				continue
-			}
-		case b.lost == partition+1:
+		case r.Checkpoint == nil && b.holes && r.Position.Commit%10 == 0, r.Checkpoint != nil && b.lost == partition+1:
 			continue
 		default:
-			r.Checkpoint.T = r.Checkpoint.T.Add(b.ahead)
+			b.dressLocked(r)
 			v = event.Append(nil, r)
 		}
 		out = append(out, v)
@@ -104,11 +158,23 @@ func (b *badTopic) spoilLocked(partition int, values [][]byte) [][]byte {
 	return out
 }
 
+func (b *badTopic) dressLocked(r *event.Record) {
+	if r.Checkpoint != nil {
+		r.Checkpoint.T = r.Checkpoint.T.Add(b.ahead + b.clock)
+		return
+	}
+	r.Change.Commit = r.Change.Commit.Add(b.clock)
+	b.as.change(r)
+}
+
 func (b *badTopic) keep(partition int, values [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, v := range values {
 		b.last[partition] = append(b.last[partition], bytes.Clone(v))
+	}
+	if r, err := event.Decode(values[len(values)-1]); err == nil && r.Checkpoint != nil {
+		b.stream, b.through = r.Checkpoint.Stream, r.Position.Commit
 	}
 	if n := len(b.last[partition]); n > 2*replayed {
 		b.last[partition] = append([][]byte(nil), b.last[partition][n-replayed:]...)
@@ -126,6 +192,23 @@ func (b *badTopic) replay(ctx context.Context) error {
 	b.mu.Unlock()
 	for p, values := range again {
 		if err := b.Topic.Append(ctx, p, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forge appends to every partition what looks like a checkpoint of a time to
+// come, of a stream that nobody ships.
+func (b *badTopic) forge(ctx context.Context) error {
+	b.mu.Lock()
+	stream := b.stream
+	b.mu.Unlock()
+	stream.Slot = "stranger"
+	for p := range stream.Partitions {
+		r := &event.Record{Stream: stream.Hash(), Position: proxy.Position{Commit: 1 << 50},
+			Checkpoint: &event.Checkpoint{T: proxy.Time(time.Now().Add(Delta / 2).UnixNano()), Stream: stream}}
+		if err := b.Topic.Append(ctx, p, [][]byte{event.Append(nil, r)}); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,79 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/proxy/source/sqlite"
+)
+
+// ofSource are those of the database, as far as a file can have them.
+func (d *Deployment) ofSource() []fault.Fault {
+	return []fault.Fault{
+		d.clockOff("source's clock ahead", part.Delta),
+		d.clockOff("source's clock behind", -part.Delta),
+		d.failover(),
+	}
+}
+
+// clockOff steps the source's clock for everybody who reads it, and steps it
+// back.
+func (d *Deployment) clockOff(name string, by time.Duration) fault.Fault {
+	step := func(by time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error {
+			d.ahead.Store(int64(by))
+			var errs []error
+			for _, p := range append([]*part.Process{d.Relay}, d.Members...) {
+				errs = append(errs, p.Order("clock", int64(by))(ctx))
+			}
+			return errors.Join(errs...)
+		}
+	}
+	back := func(ctx context.Context) error {
+		err := step(0)(ctx)
+		part.Pause(ctx, 2*time.Second) // so that all have noticed
+		return err
+	}
+	f := part.Lasting(name, "source", time.Second, 2*time.Second, step(by), back)
+	f.Parts = append(d.Nodes(), d.Relay.Name()) // none of which may forget it
+	f.Clocks = true
+	return f
+}
+
+// failover makes the file another primary's. The old one lives on for a while,
+// with its relay: that has no more changes to tell, and says that it has told
+// all.
+//
+//  1. nobody may write, and the old relay has shipped all there is
+//  2. from now on it appends nothing but checkpoints
+//  3. the file is another primary's, and others may write
+//
+// The new primary's relay is the one that had to wait since 2.
+func (d *Deployment) failover() fault.Fault {
+	f := part.Lasting("failover and a survivor", "source", 2*time.Second, 3*time.Second, d.promote, d.Relay.Order("die", 0))
+	f.Parts = append(f.Parts, d.Relay.Name(), d.broker.Name())
+	return f
+}
+
+func (d *Deployment) promote(ctx context.Context) (err error) {
+	const patience = 30 * time.Second
+	c, err := sqlite.Dial(ctx, d.db.Path, patience)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	return c.Update(ctx, func() error {
+		var end int64
+		if err := c.Row(ctx, []any{&end}, "SELECT coalesce(max(seq), 0) FROM "+sqlite.OutboxTable); err != nil {
+			return err
+		}
+		if err := errors.Join(d.Relay.Order("reach", end)(ctx), d.Relay.Order("survive", 0)(ctx)); err != nil {
+			return err
+		}
+		_, err := c.Exec(ctx, "UPDATE "+sqlite.StreamTable+" SET incarnation = incarnation + 1")
+		return err
+	})
+}
