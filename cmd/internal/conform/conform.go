@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
@@ -34,6 +32,7 @@ type Options struct {
 	Nodes    int
 	Faults   []string // names; none: all
 	NoFaults bool
+	Until    []string // checks: the run ends early once one of them is violated; none: it never does
 	// Visibility: the faults are one, a stream that stands, and the stream is
 	// measured before.
 	Visibility bool
@@ -144,13 +143,16 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 	r := &run.Run{
 		Deployment: d, Load: l, History: file.Writer, Faults: faults,
 		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes(), Live: o.live != nil},
-		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: calm(o.Duration), Rest: 400 * time.Millisecond, Rows: 2},
+		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: o.calm(), Rest: 400 * time.Millisecond, Rows: 2},
 	}
 	if s, ok := d.(stallable); ok && o.Visibility {
 		r.Faults, r.Measure = []fault.Fault{s.Stalled()}, o.visibility(s)
 	}
 	for _, u := range d.UseCases() {
 		r.Head.UseCases = append(r.Head.UseCases, u.UseCase)
+	}
+	if len(o.Until) > 0 {
+		r.Enough = func(ctx context.Context) error { return o.until(ctx, o.Out, file.Path()) }
 	}
 	err = r.Main(ctx)
 	if ctx.Err() != nil {
@@ -163,8 +165,14 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 }
 
 // calm is how long nothing is disturbed at the begin, and at the end: there
-// ten seconds are given to recover, and some more are needed to show it.
-func calm(total time.Duration) time.Duration { return min(total/4, 14*time.Second) }
+// ten seconds are given to recover, and some more are needed to show it. Who
+// waits for a violation need not wait for that.
+func (o *Options) calm() time.Duration {
+	if len(o.Until) > 0 {
+		return time.Second
+	}
+	return min(o.Duration/4, 14*time.Second)
+}
 
 // changing changes the whole table, and fills it again where that has emptied
 // it.
@@ -175,28 +183,4 @@ func changing(l *load.Load) part.Change {
 		}
 		return l.Seed(ctx)
 	}
-}
-
-// faults chooses those that were named, which may be all of one name.
-func (o *Options) faults(all []fault.Fault) ([]fault.Fault, error) {
-	if o.NoFaults {
-		return nil, nil
-	}
-	if len(o.Faults) == 0 {
-		return all, nil
-	}
-	var out []fault.Fault
-	var names []string
-	for _, f := range all {
-		if slices.Contains(o.Faults, f.Name) {
-			out = append(out, f)
-		}
-		if !slices.Contains(names, f.Name) {
-			names = append(names, f.Name)
-		}
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("there is no such fault; there are: %s", strings.Join(names, ", "))
-	}
-	return out, nil
 }

@@ -34,6 +34,7 @@ type Run struct {
 	Head       history.Run
 	Plan       fault.Plan
 	Faults     []fault.Fault
+	Enough     func(ctx context.Context) error // the run ends early when it returns; nil: it does not
 	// Measure is done once, while nothing is wrong yet. nil: nothing is.
 	Measure func(ctx context.Context) error
 }
@@ -77,9 +78,15 @@ func (r *Run) traffic(ctx context.Context, s *sampler) error {
 	if r.Measure != nil {
 		g.Go(func() error { return r.Measure(going) })
 	}
+	if r.Enough != nil {
+		g.Go(func() error {
+			defer stop()
+			return r.Enough(going)
+		})
+	}
 	g.Go(func() error {
 		defer stop()
-		return fault.Run(ctx, r.Plan, r.Faults, func() fault.Record { return r.History.Log() })
+		return fault.Run(going, r.Plan, r.Faults, func() fault.Record { return r.History.Log() })
 	})
 	return g.Wait()
 }

@@ -61,7 +61,9 @@ func (s *sampler) sample(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.log.Add(&c); err != nil {
+	// What is judged while the run goes on needs it at once: by an older one, a
+	// clock that was stepped back goes wrong.
+	if err := errors.Join(s.log.Add(&c), s.log.Flush()); err != nil {
 		return err
 	}
 	for _, node := range s.of.Nodes() {
