@@ -1,7 +1,6 @@
 package hashring
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,17 +10,10 @@ import (
 	"time"
 )
 
-// The simulations run the product's code in virtual time, for minutes:
+// The simulations run the product's code in virtual time and print the tables
+// of doc.go. They take minutes, and check nothing:
 //
-//	go test ./hashring -run Simulation -simulate -v
-var simulate = flag.Bool("simulate", false, "run the simulations and print their tables")
-
-func simulation(t *testing.T) {
-	t.Helper()
-	if !*simulate {
-		t.Skip("a table for the manual, not a check: run it with -simulate -v")
-	}
-}
+//	go test ./hashring -run '^$' -bench Simulation -benchtime 1x -v
 
 // spread says how far numbers lie from their mean.
 func spread(counts []float64) (most, least, deviation float64) {
@@ -35,8 +27,13 @@ func spread(counts []float64) (most, least, deviation float64) {
 	return slices.Max(counts) / mean, slices.Min(counts) / mean, math.Sqrt(deviation)
 }
 
-func TestSimulationOfTables(t *testing.T) {
-	simulation(t)
+func BenchmarkSimulationOfTables(b *testing.B) {
+	for b.Loop() {
+		simulateTables(b)
+	}
+}
+
+func simulateTables(t testing.TB) {
 	keys := someKeys(200_000)
 	t.Log("placement | nodes | max/mean, min/mean, deviation of keys | moved by a join (ideal) | between old nodes | build | memory")
 	for _, p := range placements {
@@ -75,7 +72,7 @@ func TestSimulationOfTables(t *testing.T) {
 }
 
 // build makes rings and says how long it takes, at the best of three times.
-func build(t *testing.T, p Placement, members []Member) (r *Rings, took time.Duration) {
+func build(t testing.TB, p Placement, members []Member) (r *Rings, took time.Duration) {
 	took = time.Hour
 	for range 3 {
 		begin := time.Now()
@@ -89,8 +86,13 @@ func build(t *testing.T, p Placement, members []Member) (r *Rings, took time.Dur
 
 // Two nodes whose clocks differ, or that saw a member at different times,
 // disagree on the keys whose turn lies between.
-func TestSimulationOfDisagreement(t *testing.T) {
-	simulation(t)
+func BenchmarkSimulationOfDisagreement(b *testing.B) {
+	for b.Loop() {
+		simulateDisagreement(b)
+	}
+}
+
+func simulateDisagreement(t testing.TB) {
 	keys := someKeys(20_000)
 	t.Log("nodes + joining | difference | keys in dispute, mean over the window | most at a time")
 	for _, c := range []struct{ n, joins int }{{10, 1}, {10, 5}, {100, 10}} {
@@ -144,21 +146,26 @@ func (s *server) inFlight(now time.Duration) int {
 	return len(s.ends)
 }
 
-// TestSimulationOfBounds serves keys of uneven popularity and cost, and counts
+// BenchmarkSimulationOfBounds serves keys of uneven popularity and cost, and counts
 // by rule: the nodes' occupancy, waits, and the copies of keys, each of which
 // is a fill of its own.
-func TestSimulationOfBounds(t *testing.T) {
-	simulation(t)
+func BenchmarkSimulationOfBounds(b *testing.B) {
+	for b.Loop() {
+		simulateBounds(b)
+	}
+}
+
+func simulateBounds(t testing.TB) {
 	t.Log("nodes | rule | occupancy max/mean, deviation | requests away from the owner | copies per key | wait p50, p99")
-	for _, n := range []int{10, 100} {
+	for _, n := range []int{10, 50} {
 		for _, rule := range []string{"none", "occupancy", "in flight"} {
 			simulateBound(t, n, rule)
 		}
 	}
 }
 
-func simulateBound(t *testing.T, n int, rule string) {
-	const period, periods = time.Second, 24
+func simulateBound(t testing.TB, n int, rule string) {
+	const period, periods = time.Second, 16
 	rng := rand.New(rand.NewPCG(7, uint64(n)))
 	zipf := rand.NewZipf(rng, 1.05, 200, uint64(20_000*n))
 	members := nodes(1, n)

@@ -63,6 +63,7 @@ var layers = []struct {
 	{"cdc/relay/postgres", []string{"proxy", "proxy/hook", "proxy/source/row", "proxy/source/postgres", "cdc/event", "cdc/gate", "cdc/relay"}, "one log; shares the database's catalog and codec with its source"},
 	{"hashring", []string{"hashring/skipper"}, "slots and names"},
 	{"hashring/skipper", nil, "a ring that others define"},
+	{"hashring/membership", []string{"hashring"}, "names, and the rings that follow from them; how a node is asked, it does not know"},
 	{"cmd/internal/config", nil, "settings and nothing that they set"},
 	{"cmd/internal/archtest", nil, "reads source, not packages"},
 	{"cmd/internal/conform/check", []string{"proxy", "cmd/internal/conform/history", "cmd/internal/doctor/pipeline"}, "judges what is written down, and knows nothing of how it came about"},

@@ -1,0 +1,265 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-cache/freshet/hashring"
+)
+
+// Options of a membership.
+type Options struct {
+	// Rings say how keys are placed.
+	Rings hashring.Options
+	// Debounce is how long changes are gathered before the rings follow.
+	// Default: 2 s.
+	Debounce time.Duration
+	// Grace is how long a member that is missing keeps its keys. Default: 10 s.
+	Grace time.Duration
+}
+
+// Membership follows a directory.
+type Membership struct {
+	options   Options
+	directory Directory
+	log       *slog.Logger
+	view      atomic.Pointer[View]
+
+	// What follows is of Run alone.
+	missing map[string]time.Time // since when
+	pending *told                // gathered, the newest that was told
+	due     time.Time            // when pending is taken
+	version uint64
+}
+
+// told is what a directory has said.
+type told struct {
+	peers []Peer
+	err   error
+}
+
+// New makes the membership of a node, which is alone at first. It refuses a
+// name, a weight and options that no rings can be made of.
+func New(self Peer, directory Directory, log *slog.Logger, o Options) (*Membership, error) {
+	if o.Debounce == 0 {
+		o.Debounce = 2 * time.Second
+	}
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	alone := self
+	alone.State = hashring.Serving
+	rings, err := hashring.New(o.Rings, 0, []hashring.Member{alone.Member}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	m := &Membership{options: o, directory: directory, log: log, missing: map[string]time.Time{}}
+	m.view.Store(&View{Rings: rings, Peers: []Peer{alone}, Problem: "no list of members yet"})
+	return m, nil
+}
+
+// View returns the tier as it is known now.
+func (m *Membership) View() *View { return m.view.Load() }
+
+// Run follows the directory until ctx ends.
+func (m *Membership) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	lists := make(chan told)
+	group.Go(func() error {
+		return m.directory.Run(ctx, func(peers []Peer, err error) {
+			select {
+			case lists <- told{peers, err}:
+			case <-ctx.Done():
+			}
+		})
+	})
+	group.Go(func() error { return m.follow(ctx, lists) })
+	return group.Wait()
+}
+
+// follow takes what is told when it is due, and wakes up for what falls due by
+// itself: members whose grace ends, rings that have faded in.
+func (m *Membership) follow(ctx context.Context, lists <-chan told) error {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(m.wait(time.Now()))
+		select {
+		case list := <-lists:
+			m.gather(list, time.Now())
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+		m.step(time.Now())
+	}
+}
+
+// wait returns how long nothing falls due.
+func (m *Membership) wait(now time.Time) time.Duration {
+	next := now.Add(time.Hour)
+	sooner := func(t time.Time) {
+		if !t.IsZero() && t.Before(next) {
+			next = t
+		}
+	}
+	if m.pending != nil {
+		sooner(m.due)
+	} else {
+		// A list that is waited for may bring the missing back.
+		for _, since := range m.missing {
+			sooner(since.Add(m.options.Grace))
+		}
+	}
+	sooner(m.View().Rings.Settled())
+	return max(0, next.Sub(now))
+}
+
+// gather keeps the newest list. The first of a tier is due at once: a node
+// that is alone knows less than any list.
+func (m *Membership) gather(list told, now time.Time) {
+	if list.err == nil && len(list.peers) == 0 {
+		list.err = errors.New("the list of members is empty")
+	}
+	if list.err != nil {
+		m.trouble(list.err)
+		return
+	}
+	if m.pending == nil {
+		m.due = now.Add(m.options.Debounce)
+		if m.version == 0 {
+			m.due = now
+		}
+	}
+	m.pending = &list
+}
+
+// trouble keeps the view and says what is wrong with it.
+func (m *Membership) trouble(err error) {
+	view := *m.View()
+	if view.Problem == err.Error() {
+		return
+	}
+	view.Problem = err.Error()
+	m.view.Store(&view)
+	m.log.Warn("members: the last good list stands", "error", err)
+}
+
+// step does what is due.
+func (m *Membership) step(now time.Time) {
+	view := m.View()
+	if m.pending != nil && !now.Before(m.due) {
+		peers := m.pending.peers
+		m.pending = nil
+		m.take(peers, now)
+		return
+	}
+	if m.pending == nil && m.expired(now) {
+		m.take(slices.DeleteFunc(slices.Clone(view.Peers), func(p Peer) bool { return p.State == hashring.Away }), now)
+		return
+	}
+	if settled := view.Rings.Settle(now); settled != view.Rings {
+		next := *view
+		next.Rings = settled
+		m.view.Store(&next)
+	}
+}
+
+func (m *Membership) expired(now time.Time) bool {
+	for _, since := range m.missing {
+		if !now.Before(since.Add(m.options.Grace)) {
+			return true
+		}
+	}
+	return false
+}
+
+// take makes the view of a list. What peers say of their load changes no ring.
+func (m *Membership) take(list []Peer, now time.Time) {
+	view := m.View()
+	peers, missing := m.reconcile(list, view.Peers, now)
+	rings, err := m.rings(view.Rings, peers, now)
+	if err != nil {
+		m.trouble(fmt.Errorf("a list of members that makes no ring: %w", err))
+		return
+	}
+	m.missing, m.version = missing, rings.Version()
+	m.view.Store(&View{Rings: rings, Peers: peers, Passing: passing(peers)})
+	if rings.Checksum() != view.Rings.Checksum() {
+		m.log.Info("members: keys have other owners", "members", len(peers), "version", m.version, "ring", fmt.Sprintf("%016x", rings.Checksum()))
+	}
+}
+
+// rings returns the rings of peers, after those of before.
+func (m *Membership) rings(before *hashring.Rings, peers []Peer, now time.Time) (*hashring.Rings, error) {
+	members := make([]hashring.Member, len(peers))
+	for i, p := range peers {
+		members[i] = p.Member
+	}
+	switch {
+	case m.version == 0:
+		// Who is in the first list was there before this node.
+		return hashring.New(m.options.Rings, 1, members, now)
+	case slices.Equal(members, before.Members()):
+		return before.Settle(now), nil
+	}
+	return before.Next(m.version+1, members, now)
+}
+
+func passing(peers []Peer) hashring.Passing {
+	passing := hashring.Passing{}
+	for _, p := range peers {
+		if p.Pass > 0 {
+			passing[p.Name] = p.Pass
+		}
+	}
+	return passing
+}
+
+// reconcile returns the peers of a list, and those that were known, are
+// missing in it and have grace. A member that comes back within its grace was
+// never gone: it keeps the time when it joined.
+func (m *Membership) reconcile(list, known []Peer, now time.Time) ([]Peer, map[string]time.Time) {
+	peers, missing := slices.Clone(list), map[string]time.Time{}
+	listed := map[string]bool{}
+	for i, p := range peers {
+		listed[p.Name] = true
+		if old, ok := find(known, p.Name); ok && m.version > 0 && owned(old) && !old.Joined.IsZero() {
+			peers[i].Joined = old.Joined
+		}
+	}
+	for _, p := range known {
+		if listed[p.Name] || m.version == 0 || !owned(p) {
+			continue
+		}
+		since, ok := m.missing[p.Name]
+		if !ok {
+			since = now
+		}
+		if now.Before(since.Add(m.options.Grace)) {
+			p.State, p.Occupancy, p.Pass = hashring.Away, 0, 0
+			peers, missing[p.Name] = append(peers, p), since
+		}
+	}
+	slices.SortFunc(peers, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
+	return peers, missing
+}
+
+// owned reports whether a peer had keys to keep.
+func owned(p Peer) bool { return p.State == hashring.Serving || p.State == hashring.Away }
+
+func find(peers []Peer, name string) (Peer, bool) {
+	i := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == name })
+	if i < 0 {
+		return Peer{}, false
+	}
+	return peers[i], true
+}

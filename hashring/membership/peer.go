@@ -1,0 +1,50 @@
+package membership
+
+import (
+	"context"
+
+	"github.com/freshet-cache/freshet/hashring"
+)
+
+// Peer is a member of a tier with what others need to know of it beside its
+// place on the rings.
+type Peer struct {
+	hashring.Member
+	// Address is where other nodes reach it, HOST:PORT.
+	Address string
+	// Version is that of its build, for people.
+	Version string
+	// Occupancy is its work in seconds per second, as it measured itself; 0 if
+	// its directory does not carry that.
+	Occupancy float64
+	// Pass is the share of its keys that it passes to the next on the ring.
+	Pass float64
+}
+
+// Directory finds the members of a tier.
+type Directory interface {
+	// Run tells all peers, this node among them or not, whenever they may have
+	// changed, and returns when ctx ends. Where it cannot find them it tells
+	// why, with no peers, and goes on trying.
+	Run(ctx context.Context, tell func([]Peer, error)) error
+}
+
+// View is a tier as this node sees it. Immutable.
+type View struct {
+	Rings *hashring.Rings
+	Peers []Peer // by name
+	// Passing is what overloaded peers pass on.
+	Passing hashring.Passing
+	// Problem says why the view may be old; "" if all is well.
+	Problem string
+}
+
+// Peer returns the peer of a name.
+func (v *View) Peer(name string) (Peer, bool) {
+	for _, p := range v.Peers {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Peer{}, false
+}
