@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	aReply   = 5 * time.Second        // how long a node may take to answer
-	wellFor  = 15 * time.Second       // and until it is well
-	askAgain = 100 * time.Millisecond // how often that is asked
+	aReply    = 5 * time.Second        // how long a node may take to answer
+	untilWell = 10 * time.Second       // and until it is well
+	askAgain  = 100 * time.Millisecond // how often that is asked
 )
 
 // ask asks every node whether a run is possible. It changes nothing.
@@ -70,7 +70,7 @@ func (d *Deployment) askNode(ctx context.Context, n *config.ConformNode) (versio
 			return "", err
 		}
 	}
-	return version, wait(ctx, n)
+	return version, wait(ctx, n, untilWell)
 }
 
 // dial connects to a node, and says who this is.
@@ -116,8 +116,8 @@ func askUseCase(c *client.Client, u *load.UseCase) error {
 
 // wait waits until a node has nothing to complain about: that its stream goes
 // on, that its database answers.
-func wait(ctx context.Context, n *config.ConformNode) error {
-	within, cancel := context.WithTimeout(ctx, wellFor)
+func wait(ctx context.Context, n *config.ConformNode, most time.Duration) error {
+	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	last := "it does not answer"
 	for {
