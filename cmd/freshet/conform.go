@@ -130,7 +130,9 @@ func (c *conformCall) complete() error {
 	if c.mutant != "" {
 		c.Part = append(c.Part, "--mutant", c.mutant)
 	}
-	c.Postgres = stack.Version(c.postgres)
+	if c.stack {
+		c.Postgres = stack.Version(c.postgres)
+	}
 	var err error
 	c.Executable, err = os.Executable()
 	return err

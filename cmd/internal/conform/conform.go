@@ -37,7 +37,7 @@ type Options struct {
 	// measured before.
 	Visibility bool
 
-	Postgres stack.Version // of a run against real parts
+	Postgres stack.Version // of a run against real parts; else 0
 	Debezium bool          // ships their changes
 
 	Executable string   // this program
@@ -166,12 +166,17 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 
 // calm is how long nothing is disturbed at the begin, and at the end: there
 // ten seconds are given to recover, and some more are needed to show it. Who
-// waits for a violation need not wait for that.
+// waits for a violation need not wait for that. Real parts take longer to be there
+// again.
 func (o *Options) calm() time.Duration {
 	if len(o.Until) > 0 {
 		return time.Second
 	}
-	return min(o.Duration/4, 14*time.Second)
+	most := 14 * time.Second
+	if o.Postgres != 0 {
+		most = 20 * time.Second
+	}
+	return min(o.Duration/4, most)
 }
 
 // changing changes the whole table, and fills it again where that has emptied
