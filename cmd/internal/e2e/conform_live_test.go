@@ -266,3 +266,17 @@ func TestConformLiveFindsAnotherTier(t *testing.T) {
 	}
 	s.asItWas()
 }
+
+// What the page says of a run is a configuration.
+func TestConformPageConfigures(t *testing.T) {
+	page, err := os.ReadFile("../../../testdata/conformance/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	section, _, found := strings.Cut(rest, "```")
+	c, err := config.Parse("f.yaml", []byte("source: {postgres: {url: \"${URL}\"}}\n"+live.UseCases()+section), func(string) (string, bool) { return "x", true })
+	if !found || err != nil || len(c.Conform.Nodes) != 2 || len(c.Conform.Faults) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
