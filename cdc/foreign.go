@@ -37,29 +37,35 @@ func (a *Applier) Change(partition int, offset int64, c *event.Change, value []b
 	a.drop(p, r)
 }
 
-// CheckpointRow takes in a checkpoint of a stream that others ship: what a row
-// of that number held after its seq-th change. That a row comes again is how a
-// re-sending is known, and a seq that is left out is how a hole is.
-func (a *Applier) CheckpointRow(partition int, offset, row int64, seq uint64, c *event.Checkpoint) {
+// CheckpointRow takes in a checkpoint of a stream that others ship. That a row
+// comes again is how a re-sending is known, and a seq that is left out is how a
+// hole is.
+func (a *Applier) CheckpointRow(partition int, offset int64, c *event.CheckpointRow) {
 	p := a.begin(partition, offset)
 	defer p.publish(offset)
-	r := &event.Record{Stream: c.Stream.Hash(), Checkpoint: c}
+	if c.Altered {
+		a.metrics.change(event.SchemaChanged, changeApplied)
+		for _, u := range a.catalog.All() {
+			a.voidSchema(u)
+		}
+	}
+	r := &event.Record{Stream: c.Stream.Hash(), Checkpoint: &c.Checkpoint}
 	if r.Stream != p.stream && !a.enter(p, r) {
 		a.applyOlder(p, r)
 		return
 	}
-	last, known := p.foreign.rows[row]
-	if known && seq <= last {
+	last, known := p.foreign.rows[c.Row]
+	if known && c.Seq <= last {
 		a.comesAgain(p)
 		a.metrics.checkpoint(checkpointRepeat)
 		return
 	}
 	// What other rows of one heartbeat miss lies in front of the first of them.
-	if known && seq > last+1 && c.T != p.foreign.hole && !hook.Mutant(hook.HolesIgnored) {
+	if known && c.Seq > last+1 && c.T != p.foreign.hole && !hook.Mutant(hook.HolesIgnored) {
 		a.gap(gapHole, a.wm.fall)
 		p.foreign.hole = c.T
 	}
-	p.foreign.rows[row] = seq
+	p.foreign.rows[c.Row] = c.Seq
 	a.comesNew(p)
 	a.metrics.checkpoint(a.believe(p, r))
 }

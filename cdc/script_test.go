@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the golden output of the scripts 
 //	pN STREAM POSITION[<PREV] OP TABLE BEFORE AFTER COMMIT [more]
 //	pN STREAM POSITION[<PREV] cut TABLE     a record cut short behind its table
 //	pN garbage
-//	pN row ID SEQ STREAM SECONDS            a checkpoint of a stream that others ship
+//	pN row ID SEQ STREAM SECONDS [altered]  a checkpoint of a stream that others ship
 //	pN others OP TABLE BEFORE AFTER COMMIT  a change of one
 //	pN others zero                          a record of one at offset zero
 //	pN others broken [TABLE]
@@ -173,7 +173,8 @@ func (s *story) record(partition int, arg []string) {
 	switch arg[0] {
 	case "row":
 		id := s.streams[arg[3]]
-		s.applier.CheckpointRow(partition, s.offset, int64(s.int(arg[1])), uint64(s.int(arg[2])), &event.Checkpoint{T: s.time(arg[4]), Stream: id})
+		s.applier.CheckpointRow(partition, s.offset, &event.CheckpointRow{Row: int64(s.int(arg[1])), Seq: uint64(s.int(arg[2])),
+			Checkpoint: event.Checkpoint{T: s.time(arg[4]), Stream: id}, Altered: arg[len(arg)-1] == "altered"})
 		return
 	case "others":
 		s.others(partition, arg[1:])

@@ -20,7 +20,7 @@ import (
 // Applier is what a Stream drives, from one goroutine.
 type Applier interface {
 	Change(partition int, offset int64, c *event.Change, value []byte)
-	CheckpointRow(partition int, offset, row int64, seq uint64, c *event.Checkpoint)
+	CheckpointRow(partition int, offset int64, c *event.CheckpointRow)
 	Undecodable(partition int, offset int64, table, reason string, value []byte)
 	Attachment
 }
@@ -291,17 +291,14 @@ func (s *Stream) apply(it *item) {
 	}
 }
 
-// checkpoint applies a row, and before it what it says of the catalog.
+// checkpoint applies a row. The partitions are those that are followed: their
+// count is a part of what a stream is.
 func (s *Stream) checkpoint(it *item) {
 	m := it.mark
-	if s.schema.changed(m, s.reads(m)) {
-		for _, u := range s.opts.Decoder.Catalog.All() {
-			s.applier.Change(it.partition, it.offset, &event.Change{Table: u.Mapping.Table, Op: event.SchemaChanged}, nil)
-		}
-	}
-	s.applier.CheckpointRow(it.partition, it.offset, m.Row, m.Seq, &event.Checkpoint{T: m.T, Stream: event.StreamID{
-		Source: m.Source, Slot: m.Slot, Partitions: len(s.gates),
-	}})
+	s.applier.CheckpointRow(it.partition, it.offset, &event.CheckpointRow{
+		Row: m.Row, Seq: m.Seq, Altered: s.schema.changed(m, s.reads(m)),
+		Checkpoint: event.Checkpoint{T: m.T, Stream: event.StreamID{Source: m.Source, Slot: m.Slot, Partitions: len(s.gates)}},
+	})
 }
 
 // undecodable makes void what a record may have been about. If nobody knows

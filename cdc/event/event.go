@@ -56,3 +56,12 @@ type Checkpoint struct {
 	Nonce  uint64 // the relay's own: others may write into a source's log too
 	State  []byte // what the relay wants to find again behind a restart; nil: nothing
 }
+
+// CheckpointRow is a checkpoint of a stream that others ship: a row of a table,
+// after its Seq-th change. It is no part of the format.
+type CheckpointRow struct {
+	Checkpoint
+	Row     int64
+	Seq     uint64
+	Altered bool // the source's catalog is another one than at the checkpoints before
+}
