@@ -26,6 +26,11 @@
 // known every use case is made void and its columns are forgotten; then the
 // watermark may rise with checkpoints that come from there on.
 //
+// Streams that others ship ([Applier.Change], [Applier.CheckpointRow],
+// [Applier.Undecodable]) have no positions: changes drop and never replace, and
+// rows of a table, which count on, are the checkpoints. One that leaves counts out
+// is a hole; one that came before says that records come again.
+//
 // A checkpoint that lies (its T lies in the future, or what follows it should
 // have been before it) holds the watermark until ten clean ones have come.
 //
@@ -42,7 +47,7 @@
 // changes that come, before they are applied: that of package audit.
 //
 // Read applier.go first, then partition.go, change.go, checkpoint.go, gap.go,
-// watermark.go, and kept.go and status.go for those who look from outside.
+// foreign.go, watermark.go, and kept.go and status.go for those who look from outside.
 // Package event is the format of the records, package gate what holds them back
 // until they are visible.
 package cdc

@@ -53,6 +53,30 @@
 // A table of a database without schemas (MySQL) is database.table. Its changes
 // have no transaction that could be asked for.
 //
+// # When a change is applied
+//
+// A connector ships a commit when it is in the log, and its rows may be readable
+// only later. A [Stream] holds each record, and all behind it in its partition,
+// until a snapshot of the primary shows its transaction: one query for all
+// partitions, at once where something waits, then every 5 to 20 ms. Checkpoints
+// only wait for their turn. What is held is bounded; beyond that the topics wait.
+//
+// What lies before the position from which topics are followed, or in a hole,
+// may also become readable later, and is never told of: the [Barrier] pins what is
+// read until all transactions have ended that began before the position was
+// known. It is raised at the start, at each gap, and by a record that does not
+// tell its transaction.
+//
+// A source that cannot be asked says how long it takes at most: each record waits
+// for that from its arrival, and the barrier from its raise. That is an
+// assumption. It shows to be wrong in what the auditor finds, and in nothing
+// here: a record does not tell when its row could be read.
+//
+// A checkpoint row whose fingerprint of the catalog is another than the newest
+// one's makes everything void first. Where the rows carry none, or one of other
+// tables than are mapped, the node reads the catalog itself after the row has
+// come.
+//
 // # Use
 //
 // A Decoder serves one goroutine. Its message is good until the next one, and

@@ -8,6 +8,10 @@
 // source's clock, every 50 ms by default, and the admin port answers /metrics,
 // /healthz, /readyz and pprof.
 //
+// Where a connector of Debezium ships the changes, what holds them back until
+// they can be read stands between tail and applier, and its barrier between cache
+// and source (debezium.go).
+//
 // [Relay] ships a source's changes to the stream. [Dev] is all of it in one
 // process, with a sample database and a [Broker].
 //

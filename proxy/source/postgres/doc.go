@@ -40,6 +40,11 @@
 // Use cases that read replicas get pinned answers as of the last checkpoint
 // that the replica's snapshot shows, which a relay writes to [CheckpointTable].
 //
+// Where a connector ships the changes as soon as they are in the log, who
+// follows it asks here what can be read by now: [Source.Snapshot],
+// [Source.Horizon], and with [Options.Horizons] each read. What the connector has
+// to write for checkpoints is here, too: [CheckpointRows], [Heartbeat].
+//
 // # Writing
 //
 // Apply carries out each write, or those that are joined, in one transaction at
@@ -66,7 +71,8 @@
 // Read source.go first, then pool.go, patience.go, load.go, replica.go, apply.go
 // with write.go, and scan.go; below them are plan.go, bind.go, mapping.go,
 // follow.go, catalog.go, name.go, field.go and checkpoint.go, and under all conn.go,
-// snapshot.go, settings.go, head.go, config.go, errors.go and away.go. inspect.go,
-// inspect_tables.go and inspect_slot.go are apart: what a database is found to be,
-// for who checks a deployment.
+// snapshot.go, settings.go, head.go, config.go, errors.go and away.go. ask.go is
+// for who follows a connector, and heartbeat.go and fingerprint.go for what it
+// writes. inspect.go, inspect_tables.go and inspect_slot.go are apart: what a
+// database is found to be, for who checks a deployment.
 package postgres
