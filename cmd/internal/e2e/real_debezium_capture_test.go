@@ -136,12 +136,12 @@ func TestRealDebeziumFixtures(t *testing.T) {
 		}
 	}
 	awaitQuery(t, p, "SELECT count(*) FROM pg_replication_slots WHERE active", fmt.Sprint(len(connectors)))
-	shipped := &topics{t: t, address: k.Address(), read: map[string][]kafka.Message{}}
-	shipped.await(ctx, "the snapshots", func(topic, value string) bool {
+	all := &topics{t: t, address: k.Address(), read: shipped{}}
+	all.await(ctx, "the snapshots", func(topic, value string) bool {
 		return strings.Contains(value, `"first"`)
 	}, "plain.public.orders", "schemas.public.orders", "flattest.public.orders")
 	tell(t, p, captureStory...)
-	shipped.await(ctx, "the incremental snapshot", func(topic, value string) bool {
+	all.await(ctx, "the incremental snapshot", func(topic, value string) bool {
 		return strings.Contains(value, `"snapshot":"incremental"`)
 	}, "plain.public.users")
 	tell(t, p, captureEnd)
@@ -150,10 +150,10 @@ func TestRealDebeziumFixtures(t *testing.T) {
 		if with.name == "routed" {
 			topic = "all-of-it"
 		}
-		shipped.await(ctx, "the end", func(_, value string) bool { return strings.Contains(value, `"end"`) }, topic)
+		all.await(ctx, "the end", func(_, value string) bool { return strings.Contains(value, `"end"`) }, topic)
 	}
 	for _, with := range connectors {
-		compareCaptured(t, filepath.Join(captured, with.name+".jsonl"), shipped.lines(with.name))
+		compareCaptured(t, filepath.Join(captured, with.name+".jsonl"), all.lines(with.name))
 	}
 }
 
@@ -176,8 +176,11 @@ func tell(t *testing.T, p *stack.Postgres, story ...string) {
 type topics struct {
 	t       *testing.T
 	address string
-	read    map[string][]kafka.Message
+	read    shipped
 }
+
+// shipped is what was read, by topic.
+type shipped map[string][]kafka.Message
 
 // await reads topics until one of the values of each is what is looked for.
 func (s *topics) await(ctx context.Context, what string, is func(topic, value string) bool, names ...string) {
@@ -197,7 +200,8 @@ func (s *topics) more(ctx context.Context, name string) {
 	s.t.Helper()
 	conn, err := kafka.DialLeader(ctx, "tcp", s.address, name, 0)
 	if err != nil {
-		return // not there yet
+		time.Sleep(20 * time.Millisecond) // not there yet; whoever asks has a deadline
+		return
 	}
 	defer conn.Close()
 	if _, err := conn.Seek(int64(len(s.read[name])), kafka.SeekAbsolute); err != nil {

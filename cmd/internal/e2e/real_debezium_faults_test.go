@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -176,59 +175,4 @@ func failed(t *testing.T, s *shipper, f *traffic) {
 	eventually(t, "the task fails", func() bool { return state() == "FAILED" })
 	f.dwell(2 * time.Second)
 	s.restart()
-}
-
-// An event that comes before anybody can read the row: the node holds it, and
-// once the row can be read, so it is answered.
-func TestRealDebeziumEarlyEvent(t *testing.T) {
-	if late := earlyDebezium(t); late > gateBound {
-		t.Errorf("%v after the row could be read, the node answers the old one", late)
-	}
-}
-
-// earlyDebezium plays the story of earlyEvent behind a connector, and returns
-// how long after the row could be read the old one still was answered, up to
-// three bounds.
-func earlyDebezium(t *testing.T) (late time.Duration) {
-	t.Helper()
-	p := stacktest.Postgres(t, stack.PG15)
-	stacktest.Exec(t, p, seed(3)...)
-	k := stacktest.Kafka(t, nil)
-	sh := newShipper(t, p, k, stacktest.Connect(t, k), []string{"versions"}).shop(versionsUseCase)
-	n := sh.node()
-	sh.await(n)
-	c := sh.client(n.Address())
-	c.becomes(patience, "0", "HGET", "versions:0", "v")
-
-	committed := delayed(t, p)
-	for begun := time.Now(); time.Since(begun) < 3*gateBound; {
-		if got := c.do("HGET", "versions:0", "v"); got != "0" {
-			t.Fatalf("%s was answered before anybody could read it", got)
-		}
-		local(t, p, "UPDATE versions SET v = v + 1 WHERE id = 1")
-		c.becomes(gateBound, query(t, p, "SELECT v FROM versions WHERE id = 1"), "HGET", "versions:1", "v")
-	}
-	stacktest.Exec(t, p, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
-	if err := <-committed; err != nil {
-		t.Fatal(err)
-	}
-	for begun := time.Now(); ; {
-		late = time.Since(begun)
-		if c.do("HGET", "versions:0", "v") == "1" || late > 3*gateBound {
-			return late
-		}
-	}
-}
-
-// delayed commits an update that is in the log, and cannot be read.
-func delayed(t *testing.T, p *stack.Postgres) (committed <-chan error) {
-	t.Helper()
-	stacktest.Exec(t, p, "ALTER SYSTEM SET synchronous_standby_names = 'nosuch'", "SELECT pg_reload_conf()")
-	awaitQuery(t, p, "SHOW synchronous_standby_names", "nosuch")
-	done := make(chan error, 1)
-	go func() {
-		done <- p.Exec(context.WithoutCancel(t.Context()), "UPDATE versions SET v = 1 WHERE id = 0")
-	}()
-	awaitQuery(t, p, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'UPDATE versions%'", "1")
-	return done
 }
