@@ -27,6 +27,7 @@ const topic = "freshet"
 // Deployment is PostgreSQL, Kafka, a relay and nodes.
 type Deployment struct {
 	*part.Tier
+	out      string
 	kafka    *stack.Kafka
 	database *database
 	connect  *stack.Connect // nil: a relay ships
@@ -36,7 +37,7 @@ type Deployment struct {
 // Open starts everything. The table is made too, since a relay waits for what
 // it is to follow.
 func Open(ctx context.Context, o Options) (*Deployment, error) {
-	d := &Deployment{}
+	d := &Deployment{out: o.Out}
 	if err := d.open(ctx, o); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -93,22 +94,27 @@ func url(w *stack.Forwarder) string {
 	return "postgres://postgres@" + w.Address() + "/postgres?sslmode=disable"
 }
 
-// Close ends everything, the database last.
+// Close ends everything, the database last, and leaves what real parts have
+// said beside what ours have.
 func (d *Deployment) Close() error {
 	var errs []error
 	if d.Tier != nil {
 		errs = append(errs, d.End())
 	}
 	if d.connect != nil {
-		errs = append(errs, d.connect.Close())
+		errs = append(errs, d.keep("connect.log", d.connect.Process), d.connect.Close())
 	}
 	if d.kafka != nil {
-		errs = append(errs, d.kafka.Close())
+		errs = append(errs, d.keep("broker.log", d.kafka.Process), d.kafka.Close())
 	}
 	if d.database != nil {
-		errs = append(errs, d.database.close())
+		errs = append(errs, d.keep("database.log", d.database.primary.Process), d.database.close())
 	}
 	return errors.Join(errs...)
+}
+
+func (d *Deployment) keep(name string, p *stack.Process) error {
+	return os.WriteFile(filepath.Join(d.out, name), []byte(p.Log()), 0o600)
 }
 
 // UseCases are those over the table, whose rows have pads here.
