@@ -134,6 +134,10 @@ func judgeReplicas(f *Facts) (out findings) {
 		}
 		out.check(r.Facts.Standby, Finding{Check: "replica", About: about, Level: Note, Found: ifElse(r.Facts.Standby, "is a standby", "is no standby"), Wanted: "a standby",
 			Why: "reads of replicas are a load of that server, and keep nothing for longer than their bound"})
+		if f.Config.Relay.FailoverSlot && r.Facts.Standby {
+			out.check(r.Facts.SyncSlots && r.Facts.Feedback, Finding{Check: "replica's slots", About: about, Level: Note, Found: ifElse(r.Facts.SyncSlots && r.Facts.Feedback, "it keeps the slot", "it does not keep the slot"), Wanted: "sync_replication_slots, hot_standby_feedback and a primary_slot_name, if it is to be promoted",
+				Why: "promoted, it would have no slot, and the relay would wait for one of its own", Mend: sql("a superuser, on the standby", "ALTER SYSTEM SET sync_replication_slots = on", "ALTER SYSTEM SET hot_standby_feedback = on", "SELECT pg_reload_conf()")})
+		}
 		age := r.Facts.Clock.Sub(r.Facts.Checkpoint)
 		least := leastReplicaBound(f)
 		known := r.Facts.Checkpoint != 0

@@ -148,10 +148,14 @@ var wrongs = []wrong{
 	}, []string{"warning slot of others (old)"}},
 	{"standbys", relayed, server(func(s *postgres.Server) { s.Standbys = 1 }), []string{"note failover slot"}},
 	{"a failover slot too early", relayed, func(f *Facts) {
-		f.Config.Relay.FailoverSlot, f.Database.Server.Version = true, 160000
+		f.Config.Relay.FailoverSlot, f.Database.Server.Version, f.Replicas = true, 160000, nil
 	}, []string{"error failover slot"}},
-	{"a failover slot that is none", relayed, func(f *Facts) { f.Config.Relay.FailoverSlot = true }, []string{"warning failover slot (freshet)"}},
-	{"a failover slot", relayed, func(f *Facts) { f.Config.Relay.FailoverSlot, f.Database.Slot.Failover = true, true }, nil},
+	{"a failover slot that is none", relayed, func(f *Facts) { f.Config.Relay.FailoverSlot, f.Replicas = true, nil }, []string{"warning failover slot (freshet)"}},
+	{"a failover slot", relayed, func(f *Facts) {
+		f.Config.Relay.FailoverSlot, f.Database.Slot.Failover = true, true
+		f.Replicas[0].Facts.SyncSlots, f.Replicas[0].Facts.Feedback = true, true
+	}, nil},
+	{"a standby without the slot", relayed, func(f *Facts) { f.Config.Relay.FailoverSlot, f.Database.Slot.Failover = true, true }, []string{"note replica's slots (source.postgres.replicas[0])"}},
 	{"no replica", relayed, func(f *Facts) { f.Replicas[0] = Replica{Err: errAway} }, []string{"warning replica (source.postgres.replicas[0])"}},
 	{"a replica that is none", relayed, func(f *Facts) { f.Replicas[0].Facts.Standby = false }, []string{"note replica (source.postgres.replicas[0])"}},
 	{"a replica without checkpoints", relayed, func(f *Facts) { f.Replicas[0].Facts.Checkpoint = 0 }, []string{"warning replica's checkpoint (source.postgres.replicas[0])"}},

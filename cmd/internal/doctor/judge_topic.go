@@ -39,7 +39,7 @@ func judgeMissingTopic(f *Facts, t *kafka.Facts, out *findings) {
 		copies, _ = strconv.Atoi(t.Settings["default.replication.factor"])
 	}
 	out.tell(Finding{Check: "topic", About: t.Topic, Level: Note, Found: "is not there yet",
-		Why: fmt.Sprintf("the relay makes it with %d partitions, %s and a retention of %v", c.Partitions, ifElse(copies == 0, "the brokers' number of replicas", fmt.Sprintf("%d replicas", copies)), c.Retention)})
+		Why: fmt.Sprintf("the relay makes it with %d partitions, %s and a retention of %v", c.Partitions, ifElse(copies == 0, "the brokers' number of replicas", plural(copies, "replica")), c.Retention)})
 	out.check(copies <= t.Brokers, Finding{Check: "replication", About: t.Topic, Level: Error, Found: fmt.Sprintf("%d replicas, %d brokers", copies, t.Brokers), Wanted: "no more than there are brokers",
 		Why: "the topic cannot be made", Mend: setting("relay.replication", strconv.Itoa(max(1, t.Brokers)))})
 	out.check(copies > 1 || copies == 0 || t.Brokers < 2, Finding{Check: "replication", About: t.Topic, Level: Warning, Found: "1 replica", Wanted: "3",

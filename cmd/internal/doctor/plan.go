@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -37,11 +38,15 @@ type PlanRows struct {
 
 // PlanFor makes the plan of a connector; nil: of one that is still to be made.
 func PlanFor(f *Facts, c *Connector) (*Plan, error) {
-	if c == nil {
-		c = &Connector{Name: "freshet", Config: map[string]string{"topic.prefix": prefixOf(f)}}
+	made := c == nil
+	if made {
+		c = newConnector(f)
 	}
 	d := &f.Config.Stream.Debezium
 	p := &Plan{Name: c.Name, Connector: map[string]string{}, before: c.transforms()}
+	if made {
+		maps.Copy(p.Connector, c.Config)
+	}
 	p.before = slices.DeleteFunc(p.before, func(name string) bool { return strings.HasPrefix(name, routePrefix) })
 	texts, err := postgres.CheckpointTables(d.CheckpointTable, len(d.Topics))
 	if err != nil {
@@ -68,7 +73,24 @@ func PlanFor(f *Facts, c *Connector) (*Plan, error) {
 	}
 	p.addRights(f, c)
 	p.addSettings(f, c)
+	if made || c.Config["table.include.list"] != "" {
+		p.addTables(c.Config["table.include.list"])
+	}
 	return p, nil
+}
+
+// newConnector is one that is still to be made, but for where its database is.
+func newConnector(f *Facts) *Connector {
+	const json = "org.apache.kafka.connect.json.JsonConverter"
+	return &Connector{Name: "freshet", Config: map[string]string{
+		"connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+		"topic.prefix":    prefixOf(f),
+		"plugin.name":     "pgoutput",
+		"slot.name":       f.Config.Relay.Slot, "publication.name": f.Config.Relay.Publication, "publication.autocreate.mode": "filtered",
+		"snapshot.mode": "no_data",
+		"key.converter": json, "key.converter.schemas.enable": "false",
+		"value.converter": json, "value.converter.schemas.enable": "false",
+	}}
 }
 
 // prefixOf guesses a connector's prefix from its topics: PREFIX.SCHEMA.TABLE.
@@ -205,16 +227,18 @@ func (p *Plan) addSettings(f *Facts, c *Connector) {
 	if len(p.routes) > 0 {
 		p.Connector["transforms"] = strings.Join(append(slices.Clone(p.before), p.routes...), ",")
 	}
-	if list := c.Config["table.include.list"]; list != "" || len(c.Config) == 1 {
-		include := []string{list}
-		for _, t := range append(slices.Clone(p.mapped), p.tables...) {
-			if list == "" || !matches(list, t) {
-				include = append(include, pattern(t))
-			}
+}
+
+// addTables has the mapped tables captured, and those of the checkpoints.
+func (p *Plan) addTables(list string) {
+	include := []string{list}
+	for _, t := range append(slices.Clone(p.mapped), p.tables...) {
+		if list == "" || !matches(list, t) {
+			include = append(include, pattern(t))
 		}
-		if len(include) > 1 {
-			p.Connector["table.include.list"] = strings.Trim(strings.Join(include, ","), ",")
-		}
+	}
+	if len(include) > 1 {
+		p.Connector["table.include.list"] = strings.Trim(strings.Join(include, ","), ",")
 	}
 }
 

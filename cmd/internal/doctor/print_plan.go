@@ -49,6 +49,10 @@ func (p *Plan) Text(w io.Writer) error {
 		t.line("%s;", statement)
 	}
 	t.line("\n# Settings of connector %s; \"freshet doctor --debezium --json\" has them for its REST interface (PATCH).", p.Name)
+	if p.Connector["connector.class"] != "" {
+		t.line("# It is to be made: say where its database is with database.hostname, database.port,")
+		t.line("# database.user, database.password and database.dbname, and let that user write the tables above.")
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Connector)) {
 		t.line("%s=%s", name, property(p.Connector[name]))
 	}

@@ -9,7 +9,7 @@ import (
 // found is what an error says, or what there is without one.
 func found(err error, fine string) string {
 	if err != nil {
-		return strings.ReplaceAll(err.Error(), "\n", "; ")
+		return strings.Join(strings.Fields(err.Error()), " ") // in one line
 	}
 	return fine
 }

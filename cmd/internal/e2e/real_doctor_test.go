@@ -209,13 +209,14 @@ use_cases:
 	s.await(n)
 	p.options.Nodes = []string{n.Admin()}
 	all, bad = p.examine()
-	// What only a stream that runs shows: how fast it is, and how much.
-	if rest := without(bad, "note ", "warning bound (carts)", "warning retention.bytes (changes)"); len(rest) > 0 {
+	// What only a stream that runs shows: how fast it is, and how much. A machine
+	// that is busy with other tests makes it late.
+	late := []string{"note ", "warning bound (carts)", "warning watermark", "warning ready"}
+	if rest := without(bad, append(late, "warning retention.bytes (changes)")...); len(rest) > 0 {
 		t.Errorf("after all that was said is done: %q", rest)
 	}
 	p.carryOut(all)
-	p.set("use_cases[carts].bound", "1m") // a machine that is busy with other tests has no bound
-	if _, bad = p.examine(); len(without(bad, "note ")) > 0 {
+	if _, bad = p.examine(); len(without(bad, late...)) > 0 {
 		t.Errorf("after that is done, too: %q", bad)
 	}
 }
@@ -271,6 +272,31 @@ use_cases: [{name: users, table: users, bound: 1m}, {name: orders, table: orders
 		t.Fatalf("found\n  %s\nand not\n  %s", strings.Join(bad, "\n  "), strings.Join(want, "\n  "))
 	}
 	p.carryOut(all)
+	p.settle()
+
+	// The same from the beginning, as it is printed for a connector that is
+	// still to be made.
+	if err := connect.Remove(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a slot that nobody reads", func() bool { return server.Exec(t.Context(), "SELECT pg_drop_replication_slot('shop')") == nil })
+	stacktest.Exec(t, server, "DROP PUBLICATION shop", "DROP TABLE freshet_checkpoint, freshet_checkpoint_2")
+	asked := p.options
+	asked.Connect, asked.Watch = "", 0
+	plans, err := doctor.Plans(doctor.Gather(t.Context(), s.config, asked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacktest.Exec(t, server, plans[0].SQL...)
+	settings = plans[0].Connector
+	for name, value := range stack.Debezium(server, "shop") { // where its database is
+		if strings.HasPrefix(name, "database.") {
+			settings[name] = value
+		}
+	}
+	if err := connect.Put(t.Context(), plans[0].Name, settings); err != nil {
+		t.Fatal(err)
+	}
 	p.settle()
 }
 
