@@ -69,7 +69,8 @@ func (d *Deployment) connector() (map[string]string, error) {
 		"transforms=one", "transforms.one.type=org.apache.kafka.connect.transforms.RegexRouter",
 		`transforms.one.regex=`+connector+`\.public\..*`, "transforms.one.replacement="+topic,
 		"key.converter="+json, "value.converter="+json,
-		"heartbeat.interval.ms=50", "heartbeat.action.query="+heartbeat, "poll.interval.ms=5",
+		"key.converter.schemas.enable=false", "value.converter.schemas.enable=false",
+		"heartbeat.interval.ms=100", "heartbeat.action.query="+heartbeat, "poll.interval.ms=5",
 		"retriable.restart.connector.wait.ms=200", "producer.override.client.id="+connector,
 	), nil
 }
