@@ -272,6 +272,7 @@ var moving = []struct {
 	{regexp.MustCompile(`"((?:__)?(?:source_)?(?:ts_[mun]s|lsn|txId|xmin))":\d+`), `"$1":1`},
 	{regexp.MustCompile(`"sequence":"\[[^\]]*\]"`), `"sequence":"[\"1\",\"1\"]"`},
 	{regexp.MustCompile(`"id":"\d+:\d+"`), `"id":"1:1"`},
+	{regexp.MustCompile(`(LogicalDecodingMessageId)@[0-9a-f]+`), `$1@1`}, // where Java has it in memory
 }
 
 func normal(lines []byte) []byte {
