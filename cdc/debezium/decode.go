@@ -23,6 +23,7 @@ type Options struct {
 type Decoder struct {
 	options     Options
 	unavailable string
+	ungated     bool              // the source cannot be asked for transactions: a change needs none
 	tables      map[string]*table // by their names as a record tells them
 	topics      map[string]layout // of each topic's records
 

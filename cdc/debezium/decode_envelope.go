@@ -32,9 +32,9 @@ func (d *Decoder) changeOf(t *table, s *source, r *record, key []byte, rows rows
 	if len(t.columns) == 0 {
 		return nil
 	}
-	tx, gated := s.transaction()
-	if string(r.op) == `"r"` { // what a snapshot has read is visible
-		tx, gated = 0, true
+	tx, read := s.transaction(), string(r.op) == `"r"`
+	if read { // what a snapshot has read is visible
+		tx = 0
 	}
 	d.change = event.Change{Table: t.name, Op: operation(r.op), Tx: tx, Commit: s.commit()}
 	var fault *DecodeError
@@ -45,7 +45,7 @@ func (d *Decoder) changeOf(t *table, s *source, r *record, key []byte, rows rows
 		fault = &DecodeError{Reason: "the record does not say what was done to the row", Mend: mendFlat}
 	case d.change.Op == 0:
 		fault = &DecodeError{Reason: "operation " + show(r.op) + " is not known", Mend: "take a version of Freshet that knows it"}
-	case !gated:
+	case tx == 0 && !read && !d.ungated:
 		fault = &DecodeError{Reason: "the record does not say its transaction, so nobody can tell when it is visible", Mend: mendFlat}
 	case d.change.Op == event.Truncate:
 	case d.change.Op == event.Touch && s.whole():

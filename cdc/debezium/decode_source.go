@@ -77,14 +77,14 @@ func (s *source) space() []byte {
 // database it is from is taken for.
 func (s *source) postgres() bool { return s.connector == nil || string(s.connector) == `"postgresql"` }
 
-// transaction returns the transaction's id. PostgreSQL's changes have one, or
-// nobody can tell when they are visible: it reports false.
-func (s *source) transaction() (tx uint64, ok bool) {
-	if !s.postgres() {
-		return 0, true
-	}
+// transaction returns the transaction's id; 0: it has none that means anything
+// to who can be asked.
+func (s *source) transaction() uint64 {
 	tx, err := strconv.ParseUint(string(s.tx), 10, 64)
-	return tx, err == nil && tx > 0
+	if err != nil || !s.postgres() {
+		return 0
+	}
+	return tx
 }
 
 // commit returns when the change was committed. What was replicated from

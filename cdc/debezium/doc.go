@@ -51,7 +51,9 @@
 // # Other databases
 //
 // A table of a database without schemas (MySQL) is database.table. Its changes
-// have no transaction that could be asked for.
+// have no transaction that could be asked for, and need none where a visibility
+// lag is declared instead. Everywhere else a change without one, or with another
+// database's, is an error: it could not be gated.
 //
 // # When a change is applied
 //

@@ -8,9 +8,9 @@ import (
 // Message is what one record of a connector says: a change, a checkpoint row,
 // or nothing that matters here (both nil).
 type Message struct {
-	// Tx is the transaction, as the connector has it: 32 bits of PostgreSQL's.
-	// 0: what a snapshot has read, which is visible, or what another database
-	// did, whose transactions cannot be asked for.
+	// Tx is the transaction, as the connector has it: 32 bits of PostgreSQL's. 0:
+	// what a snapshot has read, which is visible; or the source is one that cannot
+	// be asked for transactions.
 	Tx     uint64
 	Change *event.Change // of one row, with the columns that keys are made of; or of a whole table
 	Mark   *Mark

@@ -115,6 +115,7 @@ func NewStream(primary Primary, barrier *Barrier, applier Applier, o StreamOptio
 		in: make(chan *item, inbound), done: make(chan struct{}),
 		schema: schema{covers: o.Covers}, begun: time.Now(),
 	}
+	s.decoder.ungated = primary == nil
 	s.status.Store(&status{})
 	s.metrics = newMetrics(s)
 	return s
