@@ -62,5 +62,5 @@ func violatedOnStack(t *testing.T, args ...string) map[string]uint64 {
 	if stderr != "" {
 		t.Errorf("on stderr: %s", stderr)
 	}
-	return brokenIn(t, out, stdout)
+	return broken(verdictIn(t, out, stdout))
 }

@@ -47,7 +47,7 @@ func TestConform(t *testing.T) {
 func TestConformNamesItsFaults(t *testing.T) {
 	t.Setenv(asFreshet, "1")
 	code, _, stderr := called(t, "conform", "--embedded", "--out", t.TempDir(), "--faults", "lightning")
-	if code != 1 || !strings.Contains(stderr, "there is no such fault; there are:") || !strings.Contains(stderr, "kill") {
+	if code != 1 || !strings.Contains(stderr, "there is no fault \"lightning\"; there are:") || !strings.Contains(stderr, "kill") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }

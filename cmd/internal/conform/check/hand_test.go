@@ -40,6 +40,12 @@ func proved(origin history.Origin, asof int) func(*history.Read) {
 // judgeHand judges records, between a run of two minutes and its end.
 func judgeHand(t *testing.T, clock func(int) proxy.Time, records ...any) *Verdict {
 	t.Helper()
+	return judgeRun(t, history.Run{}, clock, append(records, &history.End{At: ms(120_000)})...)
+}
+
+// judgeCutOff is judgeHand for a run that has not ended.
+func judgeCutOff(t *testing.T, clock func(int) proxy.Time, records ...any) *Verdict {
+	t.Helper()
 	return judgeRun(t, history.Run{}, clock, records...)
 }
 
@@ -56,12 +62,12 @@ func judgeRun(t *testing.T, run history.Run, clock func(int) proxy.Time, records
 	go func() { ended <- w.Run() }()
 	l := w.Log()
 	run.Format, run.At, run.Nodes = history.Format, ms(0), []string{"n1"}
-	run.UseCases = []history.UseCase{{Name: "a", Bound: time.Second}, {Name: "s", Bound: time.Second, MaxStale: 5 * time.Second}}
+	run.UseCases = []history.UseCase{{Name: "a", Bound: time.Second}, {Name: "s", Bound: time.Second, MaxStale: 5 * time.Second}, {Name: "t", Bound: time.Second, TTLMax: 10 * time.Second}}
 	all := []any{&run}
 	for at := -1000; at <= 121_000; at += 1000 {
 		all = append(all, &history.Clock{At: ms(at), Lo: clock(at), Hi: clock(at)})
 	}
-	all = append(append(all, records...), &history.End{At: ms(120_000)})
+	all = append(all, records...)
 	for _, record := range all {
 		switch r := record.(type) {
 		case *history.Read:

@@ -15,6 +15,7 @@ const (
 	luckSessions = 2 << 20
 	luckProbes   = 3 << 20
 	luckEchoes   = 4 << 20
+	luckSwings   = 5 << 20
 )
 
 // Read reads from all nodes until ctx ends.
@@ -30,6 +31,8 @@ func (l *Load) Read(ctx context.Context) error {
 			d := l.keys.draw(l.opts.Seed, uint64(luckSessions+number))
 			g.Go(func() error { return l.sessionClient(ctx, number, node, d) })
 		}
+		swings := l.keys.draw(l.opts.Seed, uint64(luckSwings+i))
+		g.Go(func() error { return l.swing(ctx, i, node, swings) })
 		if l.writable() != nil {
 			d := l.keys.draw(l.opts.Seed, uint64(luckEchoes+i))
 			g.Go(func() error { return l.echo(ctx, node, d) })

@@ -1,0 +1,153 @@
+package part
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-cache/freshet/cdc/event"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+)
+
+func field(name string, kind row.Kind, value string) row.Field {
+	f := row.Field{Name: name, Kind: kind}
+	if value != "" {
+		f.Value = []byte(value)
+	}
+	return f
+}
+
+// What changes are made to look like never says more than is true of what
+// anybody may see.
+func TestImages(t *testing.T) {
+	id, alias := field("id", row.Number, "7"), field(table.Alias, row.Text, "a7")
+	whole := []row.Field{id, alias, field("grp", row.Number, "7"), field(table.Value, row.Text, "7.3")}
+	all := images{between: true, incomplete: true, truncates: true}
+	for _, test := range []struct {
+		name string
+		as   images
+		in   event.Change
+		want event.Change
+	}{
+		{"as it is", images{}, event.Change{Op: event.Delete, Before: whole}, event.Change{Op: event.Delete, Before: whole}},
+		{"a delete", all, event.Change{Table: "t", Op: event.Delete, Before: whole, Commit: 5, Last: true}, event.Change{Table: "t", Op: event.Truncate, Commit: 5}},
+		{"a touch", all, event.Change{Op: event.Touch, Before: whole}, event.Change{Op: event.Touch, Before: whole}},
+		{"not the last", all, event.Change{Op: event.Update, After: []row.Field{id, alias}},
+			event.Change{Op: event.Update, After: []row.Field{id, alias, whole[2], field(table.Value, row.Text, table.Text(7, valueBetween))}}},
+		{"the last", all, event.Change{Op: event.Update, After: whole, Last: true},
+			event.Change{Op: event.Update, After: []row.Field{id, alias, whole[2], field(table.Value, row.Unknown, "")}, Last: true}},
+	} {
+		r := &event.Record{Position: proxy.Position{Commit: 3}, Change: &test.in}
+		if test.as.change(r); !reflect.DeepEqual(*r.Change, test.want) {
+			t.Errorf("%s: %+v, want %+v", test.name, *r.Change, test.want)
+		}
+	}
+	if whole[3].Kind != row.Text {
+		t.Error("the relay's own image was changed")
+	}
+}
+
+// One that nobody may see is appended by itself, with some time behind it.
+func TestPieces(t *testing.T) {
+	image := event.Append(nil, &event.Record{Change: &event.Change{Table: "t", Op: event.Insert, After: imageBetween([]row.Field{field("id", row.Number, "7")})}})
+	for _, test := range []struct {
+		values [][]byte
+		want   []int
+	}{
+		{nil, nil}, {[][]byte{change(1), change(2)}, []int{2}}, {[][]byte{change(1), image, change(2), image}, []int{2, 2}}, {[][]byte{image, checkpoint(1)}, []int{1, 1}},
+	} {
+		var got []int
+		for _, piece := range pieces(test.values) {
+			got = append(got, len(piece))
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%d values come in pieces of %v, want %v", len(test.values), got, test.want)
+		}
+	}
+}
+
+// lockedLog is a topicLog for several at once.
+type lockedLog struct {
+	mu sync.Mutex
+	topicLog
+}
+
+func (l *lockedLog) Append(ctx context.Context, p int, values [][]byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.topicLog.Append(ctx, p, values)
+}
+
+// While the old primary lives on, its stream has checkpoints and nothing else,
+// each behind the one before it, and what the relay appends has to wait.
+func TestSurvivor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &lockedLog{topicLog: topicLog{map[int][][]byte{}}}
+		bad := &badTopic{}
+		topic, orders := bad.over(log), bad.orders()
+		for p := range 2 {
+			if err := topic.Append(t.Context(), p, [][]byte{change(9), checkpoint(1000)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told(t, orders, "reach 0")
+		told(t, orders, "survive 0")
+		told(t, orders, "survive 0") // which it does already
+		waited := make(chan error, 1)
+		go func() { waited <- topic.Append(context.Background(), 0, [][]byte{change(10)}) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		select {
+		case <-waited:
+			t.Error("the relay did not have to wait")
+		default:
+		}
+		told(t, orders, "die 0")
+		if err := <-waited; err != nil {
+			t.Fatal(err)
+		}
+		told(t, orders, "die 0") // which it has
+		for p, values := range log.appended {
+			var before *event.Record
+			for i, v := range values {
+				r, err := event.Decode(v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				own := i > 1 && r.Checkpoint != nil
+				if own && (r.Prev != before.Position || r.Position.Compare(r.Prev) <= 0 || r.Stream != before.Stream || r.Checkpoint.T <= before.Checkpoint.T) {
+					t.Errorf("partition %d, record %d: %+v behind %+v", p, i, r, before)
+				}
+				before = r
+			}
+			if len(values) < 15 {
+				t.Errorf("partition %d has %d records", p, len(values))
+			}
+		}
+	})
+}
+
+// A forged checkpoint is of no stream that a relay ships.
+func TestForged(t *testing.T) {
+	log := &topicLog{map[int][][]byte{}}
+	bad := &badTopic{}
+	topic, orders := bad.over(log), bad.orders()
+	if err := topic.Append(t.Context(), 0, [][]byte{checkpoint(1000)}); err != nil {
+		t.Fatal(err)
+	}
+	told(t, orders, "forge 0")
+	for p, n := range []int{2, 1} {
+		values := log.appended[p]
+		if len(values) != n {
+			t.Fatalf("partition %d has %d records", p, len(values))
+		}
+		if r, err := event.Decode(values[n-1]); err != nil || r.Checkpoint == nil || r.Stream == (event.StreamID{Partitions: 2}).Hash() {
+			t.Errorf("partition %d: %+v, %v", p, r, err)
+		}
+	}
+}
