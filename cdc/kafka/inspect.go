@@ -62,7 +62,11 @@ func (c *client) inspectLayout(ctx context.Context, f *Facts) (broker int, err e
 	if err != nil {
 		return 0, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, err)
 	}
-	res := m.(*metadata.Response)
+	return f.take(m.(*metadata.Response))
+}
+
+// take takes in the layout, and returns one of the brokers.
+func (f *Facts) take(res *metadata.Response) (broker int, err error) {
 	f.Brokers = len(res.Brokers)
 	if f.Brokers > 0 {
 		broker = int(res.Brokers[0].NodeID)
@@ -75,7 +79,7 @@ func (c *client) inspectLayout(ctx context.Context, f *Facts) (broker int, err e
 	case code == kafkago.UnknownTopicOrPartition, code == 0 && len(topic.Partitions) == 0:
 		return broker, nil
 	case code != 0:
-		return 0, fmt.Errorf("read metadata of topic %q: %w", c.opts.Topic, code)
+		return 0, fmt.Errorf("read metadata of topic %q: %w", f.Topic, code)
 	}
 	f.Found, f.Partitions = true, len(topic.Partitions)
 	for i, p := range topic.Partitions {

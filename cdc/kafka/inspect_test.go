@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/metadata"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
@@ -54,5 +56,29 @@ func TestInspectNamesTheMend(t *testing.T) {
 	}
 	if _, err := Inspect(within(t), Options{}); err == nil {
 		t.Error("no brokers are good enough")
+	}
+}
+
+// The partition that has the fewest counts, and one that nobody serves.
+func TestLayoutsThatAreNotWhole(t *testing.T) {
+	res := &metadata.Response{
+		Brokers: []metadata.ResponseBroker{{NodeID: 7}, {NodeID: 8}},
+		Topics: []metadata.ResponseTopic{{Partitions: []metadata.ResponsePartition{
+			{PartitionIndex: 0, LeaderID: 7, ReplicaNodes: []int32{7, 8, 9}, IsrNodes: []int32{7, 8}},
+			{PartitionIndex: 1, LeaderID: -1, ReplicaNodes: []int32{8, 9}, IsrNodes: nil},
+		}}},
+	}
+	f := &Facts{Topic: topic}
+	broker, err := f.take(res)
+	if err != nil || broker != 7 || !f.Found || f.Partitions != 2 || f.Replicas != 2 || f.InSync != 0 || len(f.Leaderless) != 1 || f.Leaderless[0] != 1 {
+		t.Errorf("%+v, broker %d, %v", f, broker, err)
+	}
+	res.Topics[0].ErrorCode = int16(kafkago.TopicAuthorizationFailed)
+	if _, err := f.take(res); err == nil {
+		t.Error("a topic that this user may not see")
+	}
+	res.Topics = nil
+	if _, err := (&Facts{}).take(res); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,7 +5,7 @@
 //
 // [Gather] asks the database, the brokers, Kafka Connect and the admin ports of
 // nodes and relay, all at the same time, and watches the topics for a while. It
-// writes nothing. What cannot be reached is a fact like any other. [Judge] makes
+// writes nothing. What cannot be reached is a fact like any other. A judge makes
 // findings of the facts, and asks nobody: what it says of a deployment can be
 // tried without one.
 //
@@ -28,7 +28,7 @@
 //
 // # Debezium
 //
-// [PlanFor] is what a connector has to be told so that its stream has
+// [Plans] is what a connector has to be told so that its stream has
 // checkpoints: SQL, settings, and how many rows the partitions need. What is
 // wrong with a connector is judged from its settings, as Kafka Connect or a file
 // has them. Regular expressions in them are Java's, taken for Go's.

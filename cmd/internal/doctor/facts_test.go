@@ -134,7 +134,7 @@ func captured(t *testing.T) *Facts {
 		"transforms.freshetCheckpoint2.type": regexRouter, "transforms.freshetCheckpoint2.regex": `shop\.public\.freshet_checkpoint_2`, "transforms.freshetCheckpoint2.replacement": "shop.visits",
 	}}
 	f.Connectors = []Connector{c}
-	plan, err := PlanFor(f, &c)
+	plan, err := planFor(f, &c)
 	if err != nil {
 		t.Fatal(err)
 	}

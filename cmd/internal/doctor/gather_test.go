@@ -57,7 +57,7 @@ func TestBeforeAnythingRuns(t *testing.T) {
 	c.Stream.Kafka.Brokers = []string{closed(t)}
 	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{closed(t)}, Relay: closed(t)})
 	want := []string{"error topic (freshet)", "note clock", "note node (" + f.Nodes[0].Address + ")", "note outbox", "note relay (" + f.Relay.Address + ")"}
-	if got := unfine(Judge(f)); !slices.Equal(got, want) {
+	if got := unfine(judge(f)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 }
@@ -71,7 +71,7 @@ func TestNoDatabase(t *testing.T) {
 	}
 	f := Gather(t.Context(), c, Options{Outage: time.Hour})
 	want := []string{"error source", "error topic (freshet)"}
-	if got := unfine(Judge(f)); !slices.Equal(got, want) {
+	if got := unfine(judge(f)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if _, err := os.Stat(c.Source.SQLite.Path); err == nil {
@@ -123,7 +123,7 @@ func TestWhileItRuns(t *testing.T) {
 	// A machine that is busy with other tests makes a relay late, and is no
 	// matter of the doctor's.
 	late := []string{"warning relay lag (" + r.Admin() + ")", "warning watermark (" + n.Admin() + ")", "warning ready (" + n.Admin() + ")"}
-	if got, want := unfine(Judge(f), late...), []string{"note replication (freshet)"}; !slices.Equal(got, want) {
+	if got, want := unfine(judge(f), late...), []string{"note replication (freshet)"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	s := f.Topics[0].Stream

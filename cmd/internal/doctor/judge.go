@@ -1,18 +1,15 @@
 package doctor
 
-// Judge says what is right and wrong with a deployment, from what is known of
+// judge says what is right and wrong with a deployment, from what is known of
 // it. It asks nobody: the same facts have the same findings.
-func Judge(f *Facts) []Finding {
+func judge(f *Facts) findings {
 	var all findings
-	for _, judge := range []func(*Facts) findings{
+	for _, of := range []func(*Facts) findings{
 		judgeSource, judgeServer, judgeRights, judgeTables, judgePublication, judgeSlot, judgeFailover, judgeReplicas, judgeAccepted,
 		judgeTopics, judgeStreams, judgeClock, judgeBounds,
 		judgeConnectors, judgeRows, judgeNodes, judgeRelay, judgeListeners,
 	} {
-		all = append(all, judge(f)...)
+		all = append(all, of(f)...)
 	}
 	return all
 }
-
-// Worst is the level of the worst finding.
-func Worst(all []Finding) Level { return findings(all).worst() }

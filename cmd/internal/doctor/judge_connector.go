@@ -91,7 +91,7 @@ func judgeHeartbeat(f *Facts, c *Connector, out *findings) {
 	every := settingMillis(c, "heartbeat.interval.ms", 0)
 	out.check(every > 0 && every <= time.Second, Finding{Check: "heartbeat.interval.ms", About: c.Name, Level: ifLevel(every > 0, Warning, Error), Found: every.String(), Wanted: "250 or so", Why: ifElse(every > 0, "no smaller bound is carried by the stream", "there are no checkpoints without it: the stream proves nothing, and most reads go to the database"),
 		Mend: &Mend{Connector: map[string]string{"heartbeat.interval.ms": "250"}}})
-	plan, err := PlanFor(f, c)
+	plan, err := planFor(f, c)
 	if err != nil {
 		out.tell(Finding{Check: "heartbeat.action.query", About: c.Name, Level: Error, Found: err.Error(), Wanted: "tables whose names can be read", Why: "no checkpoint can be written", Mend: do("as it says")})
 		return
@@ -119,7 +119,7 @@ func judgeTransforms(f *Facts, c *Connector, out *findings) {
 			judgeFlat(c, name, out)
 		}
 	}
-	plan, err := PlanFor(f, c)
+	plan, err := planFor(f, c)
 	if err != nil {
 		return
 	}
@@ -167,7 +167,7 @@ func judgeFlat(c *Connector, name string, out *findings) {
 // judgeFilters judges whether the mapped tables, their keys and the tables of
 // checkpoints are captured.
 func judgeFilters(f *Facts, c *Connector, out *findings) {
-	plan, err := PlanFor(f, c)
+	plan, err := planFor(f, c)
 	if err != nil {
 		return
 	}

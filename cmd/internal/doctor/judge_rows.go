@@ -14,7 +14,7 @@ func judgeRows(f *Facts) (out findings) {
 	if len(f.Connectors) > 0 {
 		c = &f.Connectors[0]
 	}
-	plan, err := PlanFor(f, c)
+	plan, err := planFor(f, c)
 	if err != nil {
 		out.tell(Finding{Check: "checkpoint table", Level: Error, Found: err.Error(), Wanted: "names that can be read", Why: "no checkpoint can be written", Mend: do("correct stream.debezium.checkpoint_table, or the use cases' tables")})
 		return out

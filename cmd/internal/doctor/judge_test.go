@@ -311,7 +311,7 @@ func unfine(all []Finding, but ...string) (out []string) {
 // What is as it should be has no findings, but that of the replicas' failover.
 func TestNothingWrong(t *testing.T) {
 	for name, base := range map[string]func(*testing.T) *Facts{"relayed": relayed, "captured": captured, "kept": kept} {
-		if bad := unfine(Judge(base(t)), "note failover"); len(bad) > 0 {
+		if bad := unfine(judge(base(t)), "note failover"); len(bad) > 0 {
 			t.Errorf("%s: %q", name, bad)
 		}
 	}
@@ -322,7 +322,7 @@ func TestOneThingWrong(t *testing.T) {
 	for _, w := range wrongs {
 		f := w.base(t)
 		w.make(f)
-		all := Judge(f)
+		all := judge(f)
 		if got := unfine(all, "note failover"); !slices.Equal(got, w.want) {
 			t.Errorf("%s: found %q, want %q", w.what, got, w.want)
 		}
@@ -340,7 +340,7 @@ func TestEachCheckCanFail(t *testing.T) {
 	for _, w := range wrongs {
 		f := w.base(t)
 		w.make(f)
-		for _, finding := range Judge(f) {
+		for _, finding := range judge(f) {
 			made[finding.Check] = true
 			if finding.Level > OK {
 				failed[finding.Check] = true
@@ -361,7 +361,7 @@ func TestMendsQuoteNames(t *testing.T) {
 	f.Database.Server.Replication = false
 	f.Database.Slot.Name, f.Database.Slot.Plugin = "it's", "x"
 	var sql []string
-	for _, finding := range Judge(f) {
+	for _, finding := range judge(f) {
 		if finding.Mend != nil {
 			sql = append(sql, finding.Mend.SQL...)
 		}

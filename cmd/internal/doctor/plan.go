@@ -36,8 +36,8 @@ type PlanRows struct {
 	sql []string // makes them
 }
 
-// PlanFor makes the plan of a connector; nil: of one that is still to be made.
-func PlanFor(f *Facts, c *Connector) (*Plan, error) {
+// planFor makes the plan of a connector; nil: of one that is still to be made.
+func planFor(f *Facts, c *Connector) (*Plan, error) {
 	made := c == nil
 	if made {
 		c = newConnector(f)

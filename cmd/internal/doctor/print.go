@@ -35,8 +35,8 @@ type Measure struct {
 
 // Examine judges facts and makes the report of that.
 func Examine(f *Facts) *Report {
-	r := &Report{Findings: Judge(f)}
-	r.Verdict = Worst(r.Findings)
+	r := &Report{Findings: judge(f)}
+	r.Verdict = findings(r.Findings).worst()
 	p, measured := Measured(f)
 	m := &Measure{Measured: measured, pipeline: p}
 	for i := range f.Topics {

@@ -18,12 +18,12 @@ func Plans(f *Facts) ([]*Plan, error) {
 		return nil, f.Connect
 	}
 	if len(f.Connectors) == 0 {
-		p, err := PlanFor(f, nil)
+		p, err := planFor(f, nil)
 		return []*Plan{p}, err
 	}
 	var out []*Plan
 	for i := range f.Connectors {
-		p, err := PlanFor(f, &f.Connectors[i])
+		p, err := planFor(f, &f.Connectors[i])
 		if err != nil {
 			return nil, err
 		}

@@ -134,11 +134,11 @@ func TestAPlanIsEnough(t *testing.T) {
 		f.Connectors[0].Config[name] = value
 	}
 	f.Database.Checkpoints[0].Published.In = true
-	if bad := unfine(Judge(f), "note failover"); len(bad) > 0 {
+	if bad := unfine(judge(f), "note failover"); len(bad) > 0 {
 		t.Errorf("%q", bad)
 	}
 	// And there is nothing more to say.
-	again, err := PlanFor(f, &f.Connectors[0])
+	again, err := planFor(f, &f.Connectors[0])
 	if err != nil {
 		t.Fatal(err)
 	}
