@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -83,6 +84,15 @@ func (n *Node) follow(ctx context.Context) error {
 	return group.Wait()
 }
 
+// partition names a partition of what is followed.
+func (n *Node) partition(id int) string {
+	if n.connector == nil {
+		return "partition " + strconv.Itoa(id)
+	}
+	topic, number := n.tail.Where(id)
+	return fmt.Sprintf("partition %d of topic %s", number, topic)
+}
+
 // connectorProblem says what a connector's stream lacks, or nothing.
 func (n *Node) connectorProblem() string {
 	if n.connector == nil {
@@ -91,8 +101,7 @@ func (n *Node) connectorProblem() string {
 	s := n.applier.Status()
 	for i, p := range s.Partitions {
 		if s.Lost == "" && p.Heard == 0 {
-			topic, number := n.tail.Where(i)
-			return fmt.Sprintf("partition %d of topic %s has had no checkpoint row: the connector's heartbeat is missing, or too few rows are, see freshet doctor --debezium", number, topic)
+			return n.partition(i) + " has had no checkpoint row: the connector's heartbeat is missing, or more rows are needed, see freshet doctor --debezium"
 		}
 	}
 	return n.connector.stream.Problem()

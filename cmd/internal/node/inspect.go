@@ -41,7 +41,7 @@ func (i inspector) Lag() [][2]string {
 		facts = append(facts, [2]string{"held records", strconv.Itoa(d.stream.Held())})
 	}
 	for id, p := range s.Partitions {
-		facts = append(facts, [2]string{"partition " + strconv.Itoa(id), fmt.Sprintf("offset %d, mark %d/%d, checkpoint age %s",
+		facts = append(facts, [2]string{i.n.partition(id), fmt.Sprintf("offset %d, mark %d/%d, checkpoint age %s",
 			p.Offset, p.Mark.Commit, p.Mark.Seq, proxy.AgeText(hi, p.Checkpoint))})
 	}
 	// One pair each: in RESP3 they are a map, in which names stand once.
