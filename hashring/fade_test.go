@@ -42,19 +42,19 @@ func TestKeysMoveAlongTheCurve(t *testing.T) {
 		for _, fade := range []Fade{Keep, LikeSkipper} {
 			r := at(t, Options{Placement: p, Fade: fade}, tier(2, 0, 0), noon)
 			var moving [][]byte // what the new members own in the end
-			for _, key := range someKeys(20000) {
-				if e := r.Explain(key, noon.Add(window)); e.Owner == r.members[2].Name || e.Owner == r.members[3].Name {
+			for _, key := range someKeys(10000) {
+				if to := r.Owner(key, noon.Add(window)); to == r.members[2].Name || to == r.members[3].Name {
 					moving = append(moving, key)
 				}
 			}
 			for progress, want := range map[float64]float64{0.1: 0.003, 0.3: 0.049, 0.5: 0.177, 0.7: 0.410, 0.9: 0.768} {
 				moved, now := 0, noon.Add(time.Duration(progress*float64(window)))
 				for _, key := range moving {
-					if e := r.Explain(key, now); e.Owner == e.Final {
+					if r.Owner(key, now) == r.Owner(key, noon.Add(window)) {
 						moved++
 					}
 				}
-				if share := float64(moved) / float64(len(moving)); math.Abs(share-want) > 0.015 {
+				if share := float64(moved) / float64(len(moving)); math.Abs(share-want) > 0.025 {
 					t.Errorf("%s, %s: at %.1f %.3f of the keys have moved, want %.3f", p, fade, progress, share, want)
 				}
 			}
@@ -76,9 +76,9 @@ func story(keys [][]byte, times []time.Duration, rings func(time.Duration) *Ring
 	return owners
 }
 
-// seconds returns every second second.
+// seconds returns every fifth second.
 func seconds(from, to int) (times []time.Duration) {
-	for s := from; s <= to; s += 2 {
+	for s := from; s <= to; s += 5 {
 		times = append(times, time.Duration(s)*time.Second)
 	}
 	return times
@@ -87,13 +87,13 @@ func seconds(from, to int) (times []time.Duration) {
 func TestKeyMovesOnceThroughOverlappingScaleUps(t *testing.T) {
 	members := tier(6, 0, 0, 0, 10*time.Second, 10*time.Second, 25*time.Second, 45*time.Second)
 	// At each time by a node that just started: nothing but the list counts.
-	stories := story(someKeys(2000), seconds(0, 80), func(after time.Duration) *Rings {
+	stories := story(someKeys(1000), seconds(0, 80), func(after time.Duration) *Rings {
 		there := slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Joined.After(noon.Add(after)) })
 		return at(t, Options{}, there, noon.Add(after))
 	})
 	final, again := at(t, Options{}, members, noon.Add(time.Hour)), 0
 	for i, owners := range stories {
-		if want := final.Owner(someKeys(2000)[i], noon); owners[len(owners)-1] != want {
+		if want := final.Owner(someKeys(1000)[i], noon); owners[len(owners)-1] != want {
 			t.Fatalf("key %d is at %s in the end, want %s", i, owners[len(owners)-1], want)
 		}
 		if len(owners) > 2 {
@@ -116,8 +116,8 @@ func TestNewMembersWarmOnlyWhatTheyKeep(t *testing.T) {
 		total := 0
 		for _, fade := range []Fade{Keep, LikeSkipper} {
 			r := at(t, Options{Fade: fade}, members, noon.Add(second))
-			for after := second; after < window; after += time.Second {
-				for _, key := range someKeys(1000) {
+			for after := second; after < window; after += 3 * time.Second {
+				for _, key := range someKeys(500) {
 					e := r.Explain(key, noon.Add(after))
 					total++
 					if e.Owner != e.Final && fresh(e.Owner) {
@@ -209,7 +209,7 @@ func TestFreshNodeAgrees(t *testing.T) {
 	for _, fade := range []Fade{Keep, LikeSkipper} {
 		members := tier(3)
 		long := at(t, Options{Fade: fade}, members, noon.Add(-time.Minute))
-		for after := time.Duration(0); after < 100*time.Second; after += 7 * time.Second {
+		for after := time.Duration(0); after < 100*time.Second; after += 11 * time.Second {
 			now := noon.Add(after)
 			members = append(members, Member{Name: fmt.Sprintf("late-%d", after/time.Second), Weight: 1, Joined: now})
 			var err error
@@ -278,9 +278,9 @@ func TestYoungTierDoesNotFadeIn(t *testing.T) {
 
 // A tier that is replaced member by member as fast as can be has few rings.
 func TestRollingRestartKeepsFewRings(t *testing.T) {
-	members := tier(200)
+	members := tier(100)
 	for i := range members {
-		members[i].Joined = noon.Add(time.Duration(i) * 300 * time.Millisecond)
+		members[i].Joined = noon.Add(time.Duration(i) * 600 * time.Millisecond)
 	}
 	for _, fade := range []Fade{Keep, LikeSkipper} {
 		r := at(t, Options{Fade: fade}, members, noon.Add(time.Minute))

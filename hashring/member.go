@@ -75,7 +75,7 @@ func (s State) owns() bool { return s == Serving || s == Away }
 func owners(members []Member) ([]Member, error) {
 	sorted := slices.SortedFunc(slices.Values(members), byName)
 	for i, m := range sorted {
-		if err := m.check(); err != nil {
+		if err := m.Check(); err != nil {
 			return nil, err
 		}
 		if i > 0 && m.Name == sorted[i-1].Name {
@@ -100,7 +100,8 @@ func owners(members []Member) ([]Member, error) {
 
 func byName(a, b Member) int { return strings.Compare(a.Name, b.Name) }
 
-func (m *Member) check() error {
+// Check reports what makes m no member of any ring.
+func (m *Member) Check() error {
 	switch {
 	case m.Name == "":
 		return errors.New("a member's name is not empty")

@@ -1,6 +1,7 @@
 package hashring
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -89,7 +90,7 @@ func TestPlacementDoesNotDependOnOrder(t *testing.T) {
 			cacheNodes(12), cacheNodes(16), weighted, even("node-1", "node-11"), even("a", "a/0#", "a#1", "a#"), even("h:1", "h:10", "h:11", "h:111"),
 		} {
 			want := rings(t, Options{Placement: p}, members...)
-			for seed := range uint64(5) {
+			for seed := range uint64(3) {
 				got := rings(t, Options{Placement: p}, shuffled(members, seed)...)
 				if got.Checksum() != want.Checksum() {
 					t.Errorf("%s: %v has another checksum in another order", p, members)
@@ -198,7 +199,7 @@ func TestLoadIsBounded(t *testing.T) {
 // TestRendezvousIsTheNaiveOne takes each slot's members by all their draws,
 // sorted, and gives it to the first that has room.
 func TestRendezvousIsTheNaiveOne(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		members, total := nodes(int(seed), 1+rng.IntN(9)), 0
 		for i := range members {
@@ -221,17 +222,14 @@ func TestRendezvousIsTheNaiveOne(t *testing.T) {
 
 // rank orders members by their highest draws for a slot.
 func rank(members []Member, slot int) []Member {
-	highest := func(m Member) (h uint64) {
+	highest := map[string]uint64{}
+	for _, m := range members {
 		for _, seed := range drawsOf([]Member{m}).seeds {
-			h = max(h, mix(seed^placeOf(slot)))
+			highest[m.Name] = max(highest[m.Name], mix(seed^placeOf(slot)))
 		}
-		return h
 	}
 	return slices.SortedFunc(slices.Values(members), func(a, b Member) int {
-		if highest(a) > highest(b) {
-			return -1
-		}
-		return 1
+		return cmp.Compare(highest[b.Name], highest[a.Name])
 	})
 }
 

@@ -40,6 +40,9 @@ type Membership struct {
 	version uint64
 }
 
+// errAlone is the problem of a node before the first list.
+var errAlone = errors.New("no list of members yet: this node takes itself for the only one")
+
 // told is what a directory has said.
 type told struct {
 	peers []Peer
@@ -62,7 +65,7 @@ func New(self Peer, directory Directory, log *slog.Logger, o Options) (*Membersh
 		return nil, err
 	}
 	m := &Membership{options: o, directory: directory, log: log, missing: map[string]time.Time{}}
-	m.view.Store(&View{Rings: rings, Peers: []Peer{alone}, Problem: "no list of members yet"})
+	m.view.Store(&View{Rings: rings, Peers: []Peer{alone}, Problem: errAlone})
 	return m, nil
 }
 
@@ -129,7 +132,7 @@ func (m *Membership) gather(list told, now time.Time) {
 	if list.err == nil && len(list.peers) == 0 {
 		list.err = errors.New("the list of members is empty")
 	}
-	if list.err != nil {
+	if len(list.peers) == 0 {
 		m.trouble(list.err)
 		return
 	}
@@ -145,10 +148,10 @@ func (m *Membership) gather(list told, now time.Time) {
 // trouble keeps the view and says what is wrong with it.
 func (m *Membership) trouble(err error) {
 	view := *m.View()
-	if view.Problem == err.Error() {
+	if same(view.Problem, err) {
 		return
 	}
-	view.Problem = err.Error()
+	view.Problem = err
 	m.view.Store(&view)
 	m.log.Warn("members: the last good list stands", "error", err)
 }
@@ -157,13 +160,14 @@ func (m *Membership) trouble(err error) {
 func (m *Membership) step(now time.Time) {
 	view := m.View()
 	if m.pending != nil && !now.Before(m.due) {
-		peers := m.pending.peers
+		list := *m.pending
 		m.pending = nil
-		m.take(peers, now)
+		m.take(list, now)
 		return
 	}
 	if m.pending == nil && m.expired(now) {
-		m.take(slices.DeleteFunc(slices.Clone(view.Peers), func(p Peer) bool { return p.State == hashring.Away }), now)
+		there := slices.DeleteFunc(slices.Clone(view.Peers), func(p Peer) bool { return p.State == hashring.Away })
+		m.take(told{there, view.Problem}, now)
 		return
 	}
 	if settled := view.Rings.Settle(now); settled != view.Rings {
@@ -183,16 +187,19 @@ func (m *Membership) expired(now time.Time) bool {
 }
 
 // take makes the view of a list. What peers say of their load changes no ring.
-func (m *Membership) take(list []Peer, now time.Time) {
+func (m *Membership) take(list told, now time.Time) {
 	view := m.View()
-	peers, missing := m.reconcile(list, view.Peers, now)
+	peers, missing := m.reconcile(list.peers, view.Peers, now)
 	rings, err := m.rings(view.Rings, peers, now)
 	if err != nil {
 		m.trouble(fmt.Errorf("a list of members that makes no ring: %w", err))
 		return
 	}
 	m.missing, m.version = missing, rings.Version()
-	m.view.Store(&View{Rings: rings, Peers: peers, Passing: passing(peers)})
+	m.view.Store(&View{Rings: rings, Peers: peers, Passing: passing(peers), Problem: list.err})
+	if list.err != nil && !same(list.err, view.Problem) {
+		m.log.Warn("members: there is trouble", "error", list.err)
+	}
 	if rings.Checksum() != view.Rings.Checksum() {
 		m.log.Info("members: keys have other owners", "members", len(peers), "version", m.version, "ring", fmt.Sprintf("%016x", rings.Checksum()))
 	}
@@ -251,6 +258,11 @@ func (m *Membership) reconcile(list, known []Peer, now time.Time) ([]Peer, map[s
 	}
 	slices.SortFunc(peers, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	return peers, missing
+}
+
+// same reports whether two errors say the same.
+func same(a, b error) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
 // owned reports whether a peer had keys to keep.

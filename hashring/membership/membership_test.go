@@ -92,8 +92,8 @@ func expect(t *testing.T, m *Membership, members, problem string) {
 	if got := names(v); got != members {
 		t.Errorf("members %q, want %q", got, members)
 	}
-	if problem == "" && v.Problem != "" || !strings.Contains(v.Problem, problem) {
-		t.Errorf("problem %q, want %q", v.Problem, problem)
+	if (problem == "") != (v.Problem == nil) || v.Problem != nil && !strings.Contains(v.Problem.Error(), problem) {
+		t.Errorf("problem %v, want %q", v.Problem, problem)
 	}
 }
 
@@ -236,6 +236,21 @@ func TestLastGoodListStands(t *testing.T) {
 			pass(2 * time.Second)
 			expect(t, m, "a b", "")
 		}
+	})
+}
+
+func TestTroubleBesideAList(t *testing.T) {
+	follow(t, func(m *Membership, lists script) {
+		lists.say("a")
+		lists.tell(list("a", "b"), errors.New("two nodes are named c"))
+		pass(2 * time.Second)
+		expect(t, m, "a b", "two nodes are named c")
+		lists.tell(list("a"), errors.New("two nodes are named c"))
+		pass(2*time.Second + 10*time.Second)
+		expect(t, m, "a", "two nodes are named c")
+		lists.say("a")
+		pass(2 * time.Second)
+		expect(t, m, "a", "")
 	})
 }
 

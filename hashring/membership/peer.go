@@ -25,7 +25,8 @@ type Peer struct {
 type Directory interface {
 	// Run tells all peers, this node among them or not, whenever they may have
 	// changed, and returns when ctx ends. Where it cannot find them it tells
-	// why, with no peers, and goes on trying.
+	// why, with no peers, and goes on trying; with peers, an error says what is
+	// wrong although they are to be taken.
 	Run(ctx context.Context, tell func([]Peer, error)) error
 }
 
@@ -35,8 +36,8 @@ type View struct {
 	Peers []Peer // by name
 	// Passing is what overloaded peers pass on.
 	Passing hashring.Passing
-	// Problem says why the view may be old; "" if all is well.
-	Problem string
+	// Problem says why the view may be old, or what else is wrong.
+	Problem error
 }
 
 // Peer returns the peer of a name.
