@@ -51,6 +51,9 @@ func judgeCheckpoints(f *Facts, t *Topic, out *findings) {
 	if f.debezium() {
 		missing.Mend = do("insert more rows into the table of checkpoints, until each partition gets some: freshet doctor --debezium prints the SQL")
 	}
+	if s.Checkpoints < 3*(s.Partitions-len(s.Silent)) {
+		missing.Level, missing.Why, missing.Mend = Note, "the others have had hardly any, so it may still come", do("look for longer, with --watch")
+	}
 	out.check(len(s.Silent) == 0, missing)
 	out.check(s.Future == 0, Finding{Check: "checkpoints' time", About: t.Name, Level: Error, Found: ifElse(s.Future == 0, "lies in the past", fmt.Sprintf("%d were of a time that was still to come", s.Future)), Wanted: "the source's own clock, read before",
 		Why: "nodes take them for lies, and hold the watermark", Mend: do("see who else writes into the topic, and whether the database's clock was set back")})

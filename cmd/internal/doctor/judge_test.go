@@ -207,6 +207,7 @@ var wrongs = []wrong{
 	{"records of others", relayed, stream(func(s *Stream) { s.Undecodable, s.Reason = 3, "version is not known" }), []string{"error records (changes)"}},
 	{"no checkpoints", relayed, stream(func(s *Stream) { s.Checkpoints, s.Silent = 0, []int{0, 1, 2, 3} }), []string{"warning checkpoints (changes)"}},
 	{"a partition without checkpoints", relayed, stream(func(s *Stream) { s.Silent = []int{3} }), []string{"error checkpoints (changes)"}},
+	{"a partition whose checkpoints may still come", relayed, stream(func(s *Stream) { s.Silent, s.Checkpoints = []int{3}, 5 }), []string{"note checkpoints (changes)"}},
 	{"rows that do not reach a partition", captured, stream(func(s *Stream) { s.Silent = []int{3} }), []string{"error checkpoints (shop.public.users)"}},
 	{"checkpoints of the future", relayed, stream(func(s *Stream) { s.Future = 1 }), []string{"error checkpoints' time (changes)"}},
 	{"two relays", relayed, stream(func(s *Stream) { s.Streams, s.Turns = 2, 7 }), []string{"error writers (changes)"}},
