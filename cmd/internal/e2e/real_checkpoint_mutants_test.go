@@ -14,7 +14,7 @@ import (
 
 // A snapshot's list of running transactions leaves one out, and a read that
 // does not see it passes.
-func TestRealHorizonFromList(t *testing.T) {
+func TestRealBarrierWithoutHorizon(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v stack.Version) {
 		hook.Set(hook.BarrierFromList)
 		defer hook.Set(hook.None)
@@ -25,7 +25,7 @@ func TestRealHorizonFromList(t *testing.T) {
 }
 
 // A standby calls a transaction visible that still runs on its primary.
-func TestRealSnapshotOfReplica(t *testing.T) {
+func TestRealSnapshotWithoutPrimary(t *testing.T) {
 	stacktest.Need(t)
 	p := stacktest.Postgres(t, stack.PG15)
 	stacktest.Exec(t, p, "CREATE TABLE things (id int PRIMARY KEY)")
