@@ -14,6 +14,10 @@ import (
 // error is one on a run whose database could not be left as it was.
 func Live(ctx context.Context, o Options, c *config.Config) (*check.Verdict, error) {
 	o.live = &c.Conform
+	stop := context.AfterFunc(ctx, func() {
+		o.Log.Warn("interrupted: what was begun is ended, and the database left as it was, which takes a minute or two if it is away; a second interrupt ends at once, and leaves that undone")
+	})
+	defer stop()
 	return o.run(ctx, func(p part.Options) (deployment, error) {
 		return live.Open(ctx, live.Options{Config: c, Out: o.Out, Log: o.Log})
 	})

@@ -44,6 +44,7 @@ func chosen(c *config.Config) ([]load.UseCase, error) {
 			continue
 		}
 		one, err := understood(u)
+		one.Padded = c.Source.Postgres.URL.Given()
 		if err != nil {
 			return nil, fmt.Errorf("use case %q: %w, or leave it out of conform.use_cases", u.Name, err)
 		}

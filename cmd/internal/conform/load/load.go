@@ -111,7 +111,7 @@ func (l *Load) record(log *history.Log, of table.Logged, w history.Write) error 
 	node := w.Node
 	for i := range l.useCases {
 		w.Key, w.Node = l.useCases[i].Key(of.ID), ""
-		if l.useCases[i].Writable {
+		if &l.useCases[i] == l.writable() { // which alone is written through
 			w.Node = node
 		}
 		if err := log.Write(&w); err != nil {

@@ -156,6 +156,27 @@ func TestWritesAreRecorded(t *testing.T) {
 	}
 }
 
+// A write goes through one use case: what others have of the row is older until
+// the stream comes, though they could have been written through as well.
+func TestAWriteGoesThroughOneUseCase(t *testing.T) {
+	k, db := keep(), database(t)
+	second := UseCase{UseCase: history.UseCase{Name: "second"}, Writable: true}
+	l := New(db, nil, []UseCase{wholeRow, value, second}, k.Writer, Options{Keys: 10})
+	log := k.Log()
+	if err := errors.Join(l.record(log, table.Logged{Seq: 1, ID: 1, Value: 5}, history.Write{Node: "n"}), log.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	var through []string
+	for _, w := range k.writes(t) {
+		if w.Node == "n" {
+			through = append(through, w.Key)
+		}
+	}
+	if !slices.Equal(through, []string{"value:1"}) {
+		t.Errorf("through a node: %v", through)
+	}
+}
+
 // What has no reply is looked up in the log.
 func TestSettleLooksUpWhatHasNoReply(t *testing.T) {
 	k, db := keep(), database(t)
