@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +46,27 @@ func BenchmarkFiles(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(*benchReads)*float64(b.N)/began.Seconds(), "reads/s")
+	b.ReportMetric(began.Seconds()/float64(b.N), "wall-s")
 	b.ReportMetric(float64(most())/(1<<20), "heap-MiB")
+	if kib, ok := peakResident(); ok {
+		b.ReportMetric(float64(kib)/(1<<10), "rss-MiB")
+	}
+}
+
+// peakResident is the most memory that this process ever had, where the system
+// tells that; the history is made in a small part of it.
+func peakResident() (kib int64, ok bool) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err = strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return kib, err == nil
+		}
+	}
+	return 0, false
 }
 
 // watchHeap looks at the live heap until it is asked for the most it saw.

@@ -39,11 +39,11 @@ func (l *Load) echo(ctx context.Context, node string, d *draw) (err error) {
 		if s.c == nil {
 			continue
 		}
-		if err := s.echo(ctx); err != nil {
+		if err := errors.Join(s.echo(ctx), s.log.Flush()); err != nil {
 			return err
 		}
 	}
-	return s.log.Flush()
+	return nil
 }
 
 // echo makes one. Half of its rows are read as soon as they are written, the

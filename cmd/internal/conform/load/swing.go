@@ -20,60 +20,107 @@ const (
 	swingReads   = 5
 )
 
-// swing lets a session read a row that is written all the time, from memory,
+// swing lets a session read a row that is written all the time: from memory,
 // then from the source, and then from memory again, where the stream has kept
-// an entry that may be older than what the source said: that must not be seen
-// any more.
+// an entry that may be older than what the source said. That must not be seen
+// any more. Just before it asks the source somebody else does, and what he will
+// be answered is not for one who asked later.
 func (l *Load) swing(ctx context.Context, number int, node string, d *draw) (err error) {
 	conn, err := l.db.Connect(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	s := &sessionOf{l: l, node: node, conn: conn, log: l.history.Log(), d: d}
-	defer s.close()
-	writes := l.history.Log()
-	id := hotHead + contestedRows + number
-	for pause(ctx, d.around(swingPause)) {
-		if s.c == nil && !s.open(ctx) {
-			continue
-		}
-		g, whole := errgroup.WithContext(context.WithoutCancel(ctx))
-		g.Go(func() error {
-			for range swingWrites {
-				changes := []table.Change{{Op: table.Update, ID: id, Value: l.reserve(1)}}
-				if err := l.transact(whole, conn, writes, changes, "update", false); err != nil || !pause(ctx, swingBetween) {
-					return err
-				}
-			}
-			return nil
-		})
-		g.Go(func() error { return s.swing(ctx, id) })
-		if err := g.Wait(); err != nil {
-			return err
-		}
+	s := &swing{l: l, id: hotHead + contestedRows + number, conn: conn, writes: l.history.Log()}
+	for i := range s.readers {
+		s.readers[i] = &sessionOf{l: l, node: node, log: l.history.Log(), d: d}
+		defer s.readers[i].close()
 	}
-	return errors.Join(s.log.Flush(), writes.Flush())
-}
-
-func (s *sessionOf) swing(ctx context.Context, id int) error {
-	u := &s.l.useCases[0]
-	for i := range 2 + swingReads {
-		r := s.l.read(u, id, history.Plain)
-		args := []string{"FRESHET.GET", r.Key, "PROOF"}
-		if i == 1 {
-			r.Mode, r.Bound = history.Strong, 0
-			args = append(args, "STRONG")
-		}
-		commands := []command{{args: args, reads: []read{r}, proof: true}}
-		s.mark(commands[0].reads)
-		whole, err := s.l.pipeline(s.c, s.log, s.node, commands)
-		if !whole {
-			s.close()
-		}
-		if err != nil || !whole || i > 1 && !pause(ctx, swingBetween/5) {
+	for pause(ctx, d.around(swingPause)) {
+		if err := s.once(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+type swing struct {
+	l       *Load
+	id      int
+	conn    table.Conn
+	writes  *history.Log
+	readers [2]*sessionOf // who swings, and somebody else
+}
+
+func (s *swing) once(ctx context.Context) error {
+	for _, r := range s.readers {
+		if r.c == nil && !r.open(ctx) {
+			return nil
+		}
+	}
+	var g errgroup.Group
+	g.Go(func() error { return s.write(ctx) })
+	g.Go(func() error { return s.readers[0].memory(ctx, s.id) })
+	g.Go(func() error { return s.readers[1].source(ctx, s.id) })
+	return errors.Join(g.Wait(), s.writes.Flush(), s.readers[0].log.Flush(), s.readers[1].log.Flush())
+}
+
+func (s *swing) write(ctx context.Context) error {
+	for range swingWrites {
+		changes := []table.Change{{Op: table.Update, ID: s.id, Value: s.l.reserve(1)}}
+		if err := s.l.transact(context.WithoutCancel(ctx), s.conn, s.writes, changes, "update", false); err != nil {
+			return err
+		}
+		if !pause(ctx, swingBetween) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// memory reads from memory, from the source, and again from memory.
+func (s *sessionOf) memory(ctx context.Context, id int) error {
+	for i := range 2 + swingReads {
+		between := swingBetween / 5
+		if i == 1 {
+			between = 2 * swingBetween
+		}
+		if i > 0 && !pause(ctx, between) {
+			return nil
+		}
+		if err := s.ask(id, i == 1); err != nil || s.c == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source reads from the source.
+func (s *sessionOf) source(ctx context.Context, id int) error {
+	for range swingReads {
+		if !pause(ctx, swingBetween) {
+			return nil
+		}
+		if err := s.ask(id, true); err != nil || s.c == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask reads a row.
+func (s *sessionOf) ask(id int, strong bool) error {
+	r := s.l.read(&s.l.useCases[0], id, history.Plain)
+	args := []string{"FRESHET.GET", r.Key, "PROOF"}
+	if strong {
+		r.Mode, r.Bound = history.Strong, 0
+		args = append(args, "STRONG")
+	}
+	commands := []command{{args: args, reads: []read{r}, proof: true}}
+	s.mark(commands[0].reads)
+	whole, err := s.l.pipeline(s.c, s.log, s.node, commands)
+	if !whole {
+		s.close()
+	}
+	return err
 }
