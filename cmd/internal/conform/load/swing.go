@@ -58,6 +58,10 @@ func (s *swing) once(ctx context.Context) error {
 			return nil
 		}
 	}
+	// A fill that a change passes leaves no entry: so it comes before them all.
+	if err := s.readers[0].ask(s.id, false); err != nil || s.readers[0].c == nil {
+		return err
+	}
 	var g errgroup.Group
 	g.Go(func() error { return s.write(ctx) })
 	g.Go(func() error { return s.readers[0].memory(ctx, s.id) })
@@ -78,17 +82,13 @@ func (s *swing) write(ctx context.Context) error {
 	return nil
 }
 
-// memory reads from memory, from the source, and again from memory.
+// memory reads from the source, and again from memory.
 func (s *sessionOf) memory(ctx context.Context, id int) error {
-	for i := range 2 + swingReads {
-		between := swingBetween / 5
-		if i == 1 {
-			between = 2 * swingBetween
-		}
-		if i > 0 && !pause(ctx, between) {
+	for i := range 1 + swingReads {
+		if !pause(ctx, swingBetween/5) {
 			return nil
 		}
-		if err := s.ask(id, i == 1); err != nil || s.c == nil {
+		if err := s.ask(id, i == 0); err != nil || s.c == nil {
 			return err
 		}
 	}

@@ -60,7 +60,7 @@ func (t *Tier) OfNode(i int) []fault.Fault {
 			n.Freeze("freeze for 3Δ", 3*Delta),
 			t.Hole("black hole to the broker", n.name),
 			n.while("slow source", time.Second, 2*time.Second, "slow", int64(300*time.Millisecond)),
-			n.while("slower source", 2*time.Second, 3*time.Second, "slow", int64(700*time.Millisecond)),
+			n.while("slower source", 2*time.Second, 3*time.Second, "slow", int64(Delta/2)),
 			n.while("late answers of the source", time.Second, 2*time.Second, "late", int64(300*time.Millisecond)),
 			n.lateAcks(),
 		}

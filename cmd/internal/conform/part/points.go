@@ -97,7 +97,9 @@ func (s *badSource) hinder(ctx context.Context) error {
 	return nil
 }
 
-// wait reports false when ctx ends first.
+// wait reports false when ctx ends first. It ends early when there is nothing to
+// wait for any more: what is still under way when a run is over would be counted
+// by nobody.
 func wait(ctx context.Context, nanoseconds *atomic.Int64) bool {
 	d := time.Duration(nanoseconds.Load())
 	if d == 0 {
@@ -105,10 +107,18 @@ func wait(ctx context.Context, nanoseconds *atomic.Int64) bool {
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-t.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-look.C:
+			if nanoseconds.Load() == 0 {
+				return true
+			}
+		}
 	}
 }
