@@ -35,6 +35,7 @@ type Membership struct {
 
 	// What follows is of Run alone.
 	missing map[string]time.Time // since when
+	last    told                 // the newest that was taken
 	pending *told                // gathered, the newest that was told
 	due     time.Time            // when pending is taken
 	version uint64
@@ -166,8 +167,7 @@ func (m *Membership) step(now time.Time) {
 		return
 	}
 	if m.pending == nil && m.expired(now) {
-		there := slices.DeleteFunc(slices.Clone(view.Peers), func(p Peer) bool { return p.State == hashring.Away })
-		m.take(told{there, view.Problem}, now)
+		m.take(told{m.last.peers, view.Problem}, now)
 		return
 	}
 	if settled := view.Rings.Settle(now); settled != view.Rings {
@@ -195,7 +195,7 @@ func (m *Membership) take(list told, now time.Time) {
 		m.trouble(fmt.Errorf("a list of members that makes no ring: %w", err))
 		return
 	}
-	m.missing, m.version = missing, rings.Version()
+	m.last, m.missing, m.version = list, missing, rings.Version()
 	m.view.Store(&View{Rings: rings, Peers: peers, Passing: passing(peers), Problem: list.err})
 	if list.err != nil && !same(list.err, view.Problem) {
 		m.log.Warn("members: there is trouble", "error", list.err)
@@ -231,29 +231,43 @@ func passing(peers []Peer) hashring.Passing {
 	return passing
 }
 
-// reconcile returns the peers of a list, and those that were known, are
-// missing in it and have grace. A member that comes back within its grace was
-// never gone: it keeps the time when it joined.
+// reconcile returns the peers of a list as the rings are to see them. Who had
+// keys, and is missing now or has to start again, is away as long as its grace
+// lasts. Who comes back within its grace was never gone: it keeps the time when
+// it joined.
 func (m *Membership) reconcile(list, known []Peer, now time.Time) ([]Peer, map[string]time.Time) {
-	peers, missing := slices.Clone(list), map[string]time.Time{}
-	listed := map[string]bool{}
-	for i, p := range peers {
-		listed[p.Name] = true
-		if old, ok := find(known, p.Name); ok && m.version > 0 && owned(old) && !old.Joined.IsZero() {
-			peers[i].Joined = old.Joined
-		}
+	if m.version == 0 {
+		known = nil // this node alone, as long as it knew nobody
 	}
-	for _, p := range known {
-		if listed[p.Name] || m.version == 0 || !owned(p) {
-			continue
-		}
+	peers, missing := slices.Clone(list), map[string]time.Time{}
+	grace := func(p *Peer) bool {
 		since, ok := m.missing[p.Name]
 		if !ok {
 			since = now
 		}
-		if now.Before(since.Add(m.options.Grace)) {
-			p.State, p.Occupancy, p.Pass = hashring.Away, 0, 0
-			peers, missing[p.Name] = append(peers, p), since
+		if !now.Before(since.Add(m.options.Grace)) {
+			return false
+		}
+		p.State, p.Occupancy, p.Pass = hashring.Away, 0, 0
+		missing[p.Name] = since
+		return true
+	}
+	for _, old := range known {
+		if !owned(old) {
+			continue
+		}
+		at := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == old.Name })
+		if at < 0 {
+			if grace(&old) {
+				peers = append(peers, old)
+			}
+			continue
+		}
+		if peers[at].State == hashring.Starting && !grace(&peers[at]) {
+			continue
+		}
+		if !old.Joined.IsZero() {
+			peers[at].Joined = old.Joined
 		}
 	}
 	slices.SortFunc(peers, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
@@ -267,11 +281,3 @@ func same(a, b error) bool {
 
 // owned reports whether a peer had keys to keep.
 func owned(p Peer) bool { return p.State == hashring.Serving || p.State == hashring.Away }
-
-func find(peers []Peer, name string) (Peer, bool) {
-	i := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == name })
-	if i < 0 {
-		return Peer{}, false
-	}
-	return peers[i], true
-}

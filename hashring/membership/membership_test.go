@@ -201,6 +201,30 @@ func TestRestartDoesNotFadeIn(t *testing.T) {
 	})
 }
 
+// A member that starts again where it was, and says so, has grace as well.
+func TestStartingAgainIsARestart(t *testing.T) {
+	follow(t, func(m *Membership, lists script) {
+		lists.say("a", "b")
+		sum := m.View().Rings.Checksum()
+		peers := list("a", "b", "c")
+		peers[1].State, peers[2].State = hashring.Starting, hashring.Starting
+		lists.tell(peers, nil)
+		pass(2 * time.Second)
+		expect(t, m, "a (b)", "")
+		if m.View().Rings.Checksum() != sum {
+			t.Error("keys moved when a member started again, or to one that starts")
+		}
+		pass(10 * time.Second)
+		expect(t, m, "a", "")
+		if p, there := m.View().Peer("b"); !there || p.State != hashring.Starting {
+			t.Errorf("after its grace it is %+v", p)
+		}
+		lists.say("a", "b", "c")
+		pass(2 * time.Second)
+		expect(t, m, "a b c", "")
+	})
+}
+
 func TestLeavingMemberIsGoneAtOnce(t *testing.T) {
 	follow(t, func(m *Membership, lists script) {
 		lists.say("a", "b")
