@@ -96,8 +96,6 @@ func (w *model) run() {
 func (w *model) step() {
 	w.now += proxy.Time(w.rng.IntN(3)) * unit
 	switch n := w.rng.IntN(100); {
-	case w.stormy && w.rng.IntN(12) == 0:
-		w.logFault()
 	case n < w.commits:
 		w.commit()
 	case n < 12:
@@ -118,6 +116,8 @@ func (w *model) step() {
 		_ = w.node.watermark.Found(w.source.identity, w.now-w.slack[0])
 	case w.calm:
 		w.read()
+	case w.stormy:
+		w.logFault()
 	default:
 		w.fault()
 	}

@@ -12,8 +12,10 @@
 // Kafka client's name who comes, and can hold, delay or cut the connections of
 // one of them. What no cable can do to a stream is done at the seams of the
 // processes (points.go): a relay that repeats, delays and loses what it
-// appends, a source that is slow or refuses, a clock that steps.
+// appends (topic.go), or makes it look as another database's log would
+// (images.go), or goes on when its primary is none any more (survivor.go); a
+// source that is slow or refuses, a clock that steps.
 //
-// Read tier.go with process.go, front.go, faults.go and settings.go; then
-// part.go with points.go and topic.go.
+// Read tier.go with process.go, front.go, faults.go, strange.go and settings.go;
+// then part.go with points.go, topic.go, images.go and survivor.go.
 package part

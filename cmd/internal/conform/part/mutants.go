@@ -71,7 +71,7 @@ func dawdle(point string) {
 		"cache.read.stamp":      {200, 50 * time.Millisecond},
 		"cache.install.checked": {20, 2 * time.Millisecond},
 		"cache.change.bumped":   {20, time.Millisecond},
-		"sqlite.read":           {10, 50 * time.Millisecond},
+		"sqlite.read":           {10, 120 * time.Millisecond},
 		"cdc.gap.fallen":        {1, 20 * time.Millisecond},
 	}[point]
 	if ok && rand.IntN(at.one) == 0 {
