@@ -69,12 +69,12 @@ func (s *sessionOf) echo(ctx context.Context) error {
 			return err
 		}
 	}
-	for i := range echoLooks {
+	for i := 0; i < echoLooks && s.c != nil; i++ {
 		looked := changes
 		if i < echoLooks/2 {
 			looked = changes[:echoRows]
 		}
-		if err := s.look(looked); err != nil || s.c == nil {
+		if err := s.look(looked); err != nil {
 			return err
 		}
 		if !pause(ctx, echoPause) {
