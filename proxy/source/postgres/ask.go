@@ -49,11 +49,11 @@ func (s *Source) Horizon(ctx context.Context) (of proxy.Identity, horizon uint64
 func (s *Source) ask(ctx context.Context, expression string) (of proxy.Identity, answer string, err error) {
 	var head Head
 	err = s.asks.read(ctx, func(c *Conn) error {
-		_, err := c.snapshot(ctx, true, &command{
-			sql: "SELECT " + headList(false) + ", CASE WHEN " + primary + " THEN " + expression + " END",
+		err := c.statement(ctx, true, &command{
+			sql: "SELECT " + headList(false, committed) + ", CASE WHEN " + primary + " THEN " + expression + " END",
 			row: rows(func(v [][]byte) (err error) {
 				answer = string(v[headColumns])
-				head, err = parseHead(v)
+				head, err = parseHead(v, committed)
 				return err
 			}),
 		})

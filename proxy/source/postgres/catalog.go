@@ -76,7 +76,7 @@ func Describe(ctx context.Context, c *Conn, name Name) (*Table, error) {
 	t := &Table{Name: name}
 	args := [][]byte{[]byte(name.Schema), []byte(name.Table)}
 	var near []string
-	_, err := c.snapshot(ctx, false,
+	err := c.snapshot(ctx, false, nil,
 		&command{sql: tableQuery, args: args, row: rows(t.readTable)},
 		&command{sql: columnsQuery, args: args, row: rows(t.readColumn)},
 		&command{sql: indexesQuery, args: args, row: rows(t.readIndexColumn)},

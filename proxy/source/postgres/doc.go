@@ -29,13 +29,15 @@
 // # Reading
 //
 // Load reads all keys of a call in one snapshot, taken after the call: what is
-// sent together is one repeatable read. With the rows come the primary's
-// [Head], read in that transaction: the identity, the end of the log (a change
-// behind it is not in the answer), and what the settings are. An answer of a
-// standby is proxy.ErrNotPrimary. The columns are those the table has now: an
-// altered one is described anew at once, and one that no longer fits its key is
-// proxy.ErrUnavailable with the reason. Where row security applies to the user,
-// answers are pinned: the stream carries rows that the user may not read.
+// sent together is one repeatable read. It is taken when the tables are locked:
+// who waits for somebody that alters one sees rows as they are after that. With
+// the rows come the primary's [Head], read in that transaction: the identity,
+// the end of the log (a change behind it is not in the answer), and what the
+// settings are. An answer of a standby is proxy.ErrNotPrimary. The columns are
+// those the table has now: an altered one is described anew at once, and one
+// that no longer fits its key is proxy.ErrUnavailable with the reason. Where
+// row security applies to the user, answers are pinned: the stream carries rows
+// that the user may not read.
 //
 // Use cases that read replicas get pinned answers as of the last checkpoint
 // that the replica's snapshot shows, which a relay writes to [CheckpointTable].

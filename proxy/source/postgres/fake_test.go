@@ -316,19 +316,32 @@ func TestSharedSessions(t *testing.T) {
 				t.Errorf("pooled: %v", c.pooled)
 			}
 			return s.patiently(t.Context(), c, nil, func() error {
-				_, err := c.snapshot(t.Context(), false, &command{sql: "SELECT 1"})
-				return err
+				return c.statement(t.Context(), false, &command{sql: "SELECT 1"})
 			})
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		want := "1 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; 1 SELECT 1; 1 COMMIT"
+		want := "1 BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; 1 SELECT 1; 1 COMMIT"
 		if !shared {
 			want = "1 SELECT 1; " + want
 		}
 		if got := f.heardAll(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+	}
+}
+
+// What is read in one snapshot is locked before it is taken.
+func TestSnapshotLocksFirst(t *testing.T) {
+	f := newFake(t)
+	s := &Source{primary: f.pool()}
+	err := s.primary.read(t.Context(), func(c *Conn) error {
+		return c.snapshot(t.Context(), true, []string{`"public"."a"`, `"public"."b"`}, &command{sql: "SELECT 1"}, &command{sql: "SELECT 2"})
+	})
+	want := `1 BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE; 1 LOCK TABLE "public"."a" IN ACCESS SHARE MODE; ` +
+		`1 LOCK TABLE "public"."b" IN ACCESS SHARE MODE; 1 SELECT 1; 1 SELECT 2; 1 COMMIT`
+	if got := f.heardAll(); err != nil || got != want {
+		t.Errorf("%v: got  %s\nwant %s", err, got, want)
 	}
 }

@@ -102,7 +102,7 @@ func (s *Source) Fingerprint(ctx context.Context) (print string, err error) {
 	}
 	var head Head
 	err = s.asks.read(ctx, func(c *Conn) error {
-		_, err := c.snapshot(ctx, true, c.headCommand(&head), &command{sql: fingerprintOfAll(names, ""), row: rows(func(v [][]byte) error {
+		err := c.snapshot(ctx, true, nil, c.headCommand(&head, repeatable), &command{sql: fingerprintOfAll(names, ""), row: rows(func(v [][]byte) error {
 			print = string(v[0])
 			return nil
 		})})

@@ -43,8 +43,8 @@ const StartedSQL = `(extract(epoch FROM greatest(pg_catalog.pg_postmaster_start_
 // only if its transaction could write: with a standby that is promoted
 // meanwhile, pg_is_in_recovery() is false already when the snapshot is still
 // the standby's. The log's functions fail on a standby.
-func headList(horizon bool) string {
-	settings, _ := observed()
+func headList(horizon bool, isolation string) string {
+	settings, _ := observed(isolation)
 	xmin := "NULL::pg_catalog.int8"
 	if horizon {
 		xmin = "pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())"
@@ -61,8 +61,8 @@ func headList(horizon bool) string {
 const primary = `pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()`
 
 // parseHead reads what headList selected.
-func parseHead(values [][]byte) (h Head, err error) {
-	_, want := observed()
+func parseHead(values [][]byte, isolation string) (h Head, err error) {
+	_, want := observed(isolation)
 	h.settled = string(values[5]) == want
 	if values[0] == nil || values[1] == nil {
 		return h, nil
@@ -90,13 +90,13 @@ func parseHead(values [][]byte) (h Head, err error) {
 // Head asks the server who it is, in a transaction of its own. A standby is
 // proxy.ErrNotPrimary, or a Head without an identity.
 func (c *Conn) Head(ctx context.Context) (h Head, err error) {
-	_, err = c.snapshot(ctx, true, c.headCommand(&h))
+	err = c.statement(ctx, true, c.headCommand(&h, committed))
 	return h, err
 }
 
-func (c *Conn) headCommand(h *Head) *command {
-	return &command{sql: "SELECT " + headList(c.opts.Horizons), row: rows(func(v [][]byte) (err error) {
-		*h, err = parseHead(v)
+func (c *Conn) headCommand(h *Head, isolation string) *command {
+	return &command{sql: "SELECT " + headList(c.opts.Horizons, isolation), row: rows(func(v [][]byte) (err error) {
+		*h, err = parseHead(v, isolation)
 		return err
 	})}
 }

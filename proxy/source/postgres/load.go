@@ -113,13 +113,12 @@ func (l *load) fromPrimary(ctx context.Context, c *Conn) error {
 		return err
 	}
 	var head Head
-	var commands []*command
 	if len(groups) == 1 && len(groups[0].at) == 1 {
-		commands = []*command{l.single(groups[0], &head)}
+		err = c.statement(ctx, true, l.single(groups[0], &head))
 	} else {
-		commands = append([]*command{c.headCommand(&head)}, l.rows(groups)...)
+		err = c.snapshot(ctx, true, tables(groups), append([]*command{c.headCommand(&head, repeatable)}, l.rows(groups)...)...)
 	}
-	if _, err := c.snapshot(ctx, true, commands...); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := head.judge(); err != nil {
@@ -136,11 +135,21 @@ func (l *load) fromPrimary(ctx context.Context, c *Conn) error {
 // single asks for one row and the head in one statement.
 func (l *load) single(g *group, h *Head) *command {
 	return &command{sql: g.reading.one, args: g.args, row: func(fields []pgconn.FieldDescription, v [][]byte) (err error) {
-		if *h, err = parseHead(v); err != nil {
+		if *h, err = parseHead(v, committed); err != nil {
 			return err
 		}
 		return l.take(g, fields[headColumns:], v[headColumns:], g.at)
 	}}
+}
+
+// tables are those that groups are read from.
+func tables(groups []*group) (names []string) {
+	for _, g := range groups {
+		if len(g.at) > 0 {
+			names = append(names, g.reading.table.Name.SQL())
+		}
+	}
+	return names
 }
 
 // rows makes the statements that ask for the rows of groups.

@@ -91,7 +91,7 @@ func (r *reading) prepare(t *Table, spec row.Spec, horizon bool) {
 	}
 	selected, table := strings.Join(append(list, value), ", "), t.Name.SQL()+" AS t"
 	r.find = "SELECT " + selected + " FROM " + table + " WHERE " + r.where(1)
-	r.one = "SELECT h.*, " + selected + " FROM (SELECT " + headList(horizon) + ") AS h LEFT JOIN " + table + " ON " + r.where(1)
+	r.one = "SELECT h.*, " + selected + " FROM (SELECT " + headList(horizon, committed) + ") AS h LEFT JOIN " + table + " ON " + r.where(1)
 	r.many = "SELECT " + selected + " FROM " + r.joined(table)
 	r.scanFirst, r.scanAfter = r.scans(strings.Join(list, ", "), table)
 }

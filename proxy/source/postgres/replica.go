@@ -36,7 +36,7 @@ func (l *load) fromReplica(ctx context.Context, c *Conn) error {
 		return err
 	}
 	var asOf proxy.Time
-	settings, want := observed()
+	settings, want := observed(repeatable)
 	settled := false
 	head := &command{sql: "SELECT (" + checkpointRead + "), " + settings, row: rows(func(v [][]byte) (err error) {
 		settled = string(v[1]) == want
@@ -47,7 +47,7 @@ func (l *load) fromReplica(ctx context.Context, c *Conn) error {
 		}
 		return err
 	})}
-	_, err = c.snapshot(ctx, false, append([]*command{head}, l.rows(groups)...)...)
+	err = c.snapshot(ctx, false, tables(groups), append([]*command{head}, l.rows(groups)...)...)
 	switch {
 	case missing(err, "freshet_checkpoint"):
 		return unfit("this replica has no table %s, which says how far it has come: let the relay write checkpoints for replicas", CheckpointTable)

@@ -66,10 +66,10 @@ func (s *Source) scan(ctx context.Context, c *Conn, u *proxy.UseCase, after []by
 		},
 	}
 	if u.Mapping.Replica {
-		_, err = c.snapshot(ctx, false, page)
+		err = c.statement(ctx, false, page)
 		return keys, err
 	}
-	if _, err = c.snapshot(ctx, true, c.headCommand(&head), page); err != nil {
+	if err = c.snapshot(ctx, true, []string{r.table.Name.SQL()}, c.headCommand(&head, repeatable), page); err != nil {
 		return nil, err
 	}
 	return keys, head.judge()

@@ -30,15 +30,18 @@ func Settings() []Setting {
 	}
 }
 
-// isolation lets the statements that are sent together read one snapshot
-// without a round trip to begin a transaction.
-const isolation = "repeatable read"
+// The isolation levels: what a session has, for a statement by itself, and that
+// of statements which are sent together and read one snapshot.
+const (
+	committed  = "read committed"
+	repeatable = "repeatable read"
+)
 
 // sessionSettings are what a session of the source is set to on top: whatever
-// a role's defaults say, its reads are of one snapshot and its writes write.
+// a role's defaults say, a statement has a snapshot of its own, and writes write.
 func sessionSettings(o Options) []Setting {
 	return append(Settings(),
-		Setting{"default_transaction_isolation", isolation},
+		Setting{"default_transaction_isolation", committed},
 		Setting{"default_transaction_read_only", "off"},
 		Setting{"default_transaction_deferrable", "off"},
 		Setting{"statement_timeout", milliseconds(o.StatementTimeout)},
@@ -65,7 +68,7 @@ func setConfig(settings []Setting, local bool) string {
 // observed is an expression for what the settings are in a session, and what
 // it is when they are as they have to be. A pooler, or a function that a
 // trigger calls, may have changed them.
-func observed() (expression, want string) {
+func observed(isolation string) (expression, want string) {
 	settings := append(slices.Clone(Settings()), Setting{"transaction_isolation", isolation})
 	names, values := make([]string, len(settings)), make([]string, len(settings))
 	for i, s := range settings {

@@ -3,27 +3,49 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// snapshot sends commands that all read one snapshot, which is taken after
-// the call. The session's own transactions are repeatable reads, and what is
-// sent together is one transaction. Behind a pooler that has to be said, with
-// the settings; write says that the transaction must be one that could write,
-// which no standby has. It
-// returns how many commands were carried out.
-func (c *Conn) snapshot(ctx context.Context, write bool, commands ...*command) (done int, err error) {
+// Two ways to read, by what a snapshot is older than. PostgreSQL takes that of
+// a repeatable read before it waits for a table that somebody alters: what the
+// read then finds is rows of before with the columns of now, or, where the
+// table was written anew, no rows. So what is read is locked first.
+
+// statement sends one statement, in a transaction of its own: its snapshot is
+// taken after the call, and when it has its locks. write says that the
+// transaction must be one that could write, which no standby has.
+func (c *Conn) statement(ctx context.Context, write bool, one *command) error {
 	if !c.pooled {
-		return c.do(ctx, commands...)
+		_, err := c.do(ctx, one)
+		return err
 	}
-	begin := "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+	return c.within(ctx, committed, write, nil, one)
+}
+
+// snapshot sends commands that all read one snapshot, which is taken after the
+// call, and when tables are locked that they read (names as SQL has them).
+func (c *Conn) snapshot(ctx context.Context, write bool, tables []string, commands ...*command) error {
+	return c.within(ctx, repeatable, write, tables, commands...)
+}
+
+// within sends commands as a transaction. Nothing but locks may come before
+// what takes the snapshot, and making settings does.
+func (c *Conn) within(ctx context.Context, isolation string, write bool, tables []string, commands ...*command) error {
+	mode := " READ ONLY"
 	if write {
-		begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE"
+		mode = " READ WRITE"
 	}
-	before := c.opening(begin)
-	done, err = c.do(ctx, append(append(before, commands...), &command{sql: "COMMIT"})...)
-	return done - len(before), notPrimary(err, done)
+	opening := c.opening("BEGIN ISOLATION LEVEL " + strings.ToUpper(isolation) + mode)
+	all := make([]*command, 0, len(opening)+len(tables)+len(commands)+1)
+	all = append(all, opening[0])
+	for _, t := range tables {
+		all = append(all, &command{sql: "LOCK TABLE " + t + " IN ACCESS SHARE MODE"})
+	}
+	all = append(append(all, opening[1:]...), commands...)
+	done, err := c.do(ctx, append(all, &command{sql: "COMMIT"})...)
+	return notPrimary(err, done)
 }
 
 // opening begins a transaction, and makes its settings where the session's are

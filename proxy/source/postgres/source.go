@@ -162,10 +162,10 @@ func (s *Source) Probe(ctx context.Context) (proxy.Identity, proxy.Time, error) 
 	var head Head
 	var micros int64
 	err := s.probes.read(ctx, func(c *Conn) error {
-		_, err := c.snapshot(ctx, true, &command{
-			sql: "SELECT " + headList(false) + ", (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8",
+		err := c.statement(ctx, true, &command{
+			sql: "SELECT " + headList(false, committed) + ", (extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000)::int8",
 			row: rows(func(v [][]byte) (err error) {
-				if head, err = parseHead(v); err == nil {
+				if head, err = parseHead(v, committed); err == nil {
 					micros, err = strconv.ParseInt(string(v[headColumns]), 10, 64)
 				}
 				return err
