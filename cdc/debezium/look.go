@@ -23,6 +23,7 @@ const (
 type look struct {
 	of    proxy.Identity // the primary that said so
 	shown gate.Snapshot  // its newest snapshot
+	at    time.Time      // when it was asked for that, by the clock on the wall
 
 	pause time.Duration // from one look to the next
 	next  time.Time
@@ -117,7 +118,15 @@ func (s *Stream) visible(ctx context.Context, tx uint64) bool {
 	return l.shows(tx)
 }
 
-func (l *look) shows(tx uint64) bool { return l.shown.Shows(l.shown.Widen(uint32(tx))) }
+// shownFor is how old a snapshot may be that is asked. Within 2³¹ transactions a
+// connector's 32 bits stand for one number only, and no server has so many in a
+// minute. A table may change once in a week.
+const shownFor = time.Minute
+
+func (l *look) shows(tx uint64) bool {
+	age := time.Now().Round(0).Sub(l.at)
+	return 0 <= age && age < shownFor && l.shown.Shows(l.shown.Widen(uint32(tx)))
+}
 
 var errOther = errors.New("another server answers than before")
 
@@ -125,6 +134,7 @@ var errOther = errors.New("another server answers than before")
 // another one the numbers are others', so a new one is to be asked for first.
 func (s *Stream) takeSnapshot(ctx context.Context) error {
 	s.metrics.snapshots.Inc()
+	at := time.Now().Round(0) // it counts the time in which this machine sleeps
 	of, text, err := s.primary.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -135,7 +145,7 @@ func (s *Stream) takeSnapshot(ctx context.Context) error {
 	}
 	shown, err := gate.ParseSnapshot(text)
 	if err == nil {
-		s.look.shown = shown
+		s.look.shown, s.look.at = shown, at
 	}
 	return err
 }
