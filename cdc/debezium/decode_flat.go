@@ -17,7 +17,7 @@ func (d *Decoder) flat(r *record, key []byte) *DecodeError {
 	if t == nil {
 		return &DecodeError{Reason: "the record does not say which table it is of", Mend: mendFlat}
 	}
-	if r.op == nil && (string(r.deleted) == `"true"` || string(r.deleted) == "true") {
+	if r.op = r.did; r.op == nil && (string(r.deleted) == `"true"` || string(r.deleted) == "true") {
 		r.op = []byte(`"d"`)
 	}
 	if t.mark {

@@ -6,10 +6,10 @@ type record struct {
 	whole           []byte
 	schema, payload []byte // of what Connect's JSON converter describes
 
-	op, source, before, after []byte // of an envelope
+	op, source, before, after []byte // of an envelope; or columns that are called so
 
-	deleted []byte // of a row that was taken out of its envelope
-	told    source // what the transform was asked to add to it
+	did, deleted []byte // of a row that was taken out of its envelope
+	told         source // what the transform was asked to add to it
 
 	members     int
 	heartbeat   bool
@@ -27,8 +27,10 @@ func (r *record) read(raw []byte) bool {
 			r.schema = o.value
 		case "payload":
 			r.payload = o.value
-		case "op", "__op":
+		case "op":
 			r.op = o.value
+		case "__op":
+			r.did = o.value
 		case "source":
 			if o.value[0] == '{' {
 				r.source = o.value

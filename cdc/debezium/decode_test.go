@@ -115,6 +115,8 @@ func TestDecode(t *testing.T) {
 		"flat, no schema":   {`{"id":1}`, `{"id":1,"email":"a","__op":"c","__db":"shop","__table":"users","__txId":7}`, `"u:1" "mail:a"`},
 		"flat, twins":       {`{"id":1}`, `{"id":1,"__op":"c","__table":"twins","__txId":7}`, `void all of , the record does not say its table's schema`},
 		"flat, no op":       {`{"id":1}`, `{"id":1,"email":"a","__table":"users","__txId":7,"__deleted":"false"}`, `void all of users, table users: the record does not say what was done to the row: set add.fields=`},
+		"flat, column op":   {`{"id":1}`, `{"id":1,"email":"a","op":"c","__table":"users","__txId":7,"__deleted":"false"}`, `void all of users, table users: the record does not say what was done to the row: set add.fields=`},
+		"flat, op behind":   {`{"id":1}`, `{"id":1,"email":"a","__op":"u","__table":"users","__txId":7,"op":"c"}`, `"u:1" void mail`},
 		"flat, no tx":       {`{"id":1}`, `{"id":1,"email":"a","__op":"c","__table":"users"}`, `void all of users, table users: the record does not say its transaction`},
 		"flat, not mapped":  {`{"id":1}`, `{"id":1,"__table":"other"}`, `-`},
 		"flat, null schema": {`{"id":1}`, `{"schema":null,"payload":{"id":1,"email":"a","__op":"c","__table":"users","__txId":7}}`, `"u:1" "mail:a"`},
