@@ -29,7 +29,8 @@
 // Streams that others ship ([Applier.Change], [Applier.CheckpointRow],
 // [Applier.Undecodable]) have no positions: changes drop and never replace, and
 // rows of a table, which count on, are the checkpoints. One that leaves counts out
-// is a hole; one that came before says that records come again.
+// is a hole; one that came before says that records come again; and who reads the
+// tables anew has lost its place ([Applier.Anew]), which is a gap.
 //
 // A checkpoint that lies (its T lies in the future, or what follows it should
 // have been before it) holds the watermark until ten clean ones have come.

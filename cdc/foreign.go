@@ -70,6 +70,16 @@ func (a *Applier) CheckpointRow(partition int, offset int64, c *event.Checkpoint
 	a.metrics.checkpoint(a.believe(p, r))
 }
 
+// Anew takes in that who ships the stream has read all tables anew. That is what
+// it does when it has lost its place in the log, and of the changes in between
+// some are in no row: deletions. The rows of checkpoints need not have a hole, as
+// they are written by who was away.
+func (a *Applier) Anew(partition int, offset int64) {
+	p := a.begin(partition, offset)
+	defer p.publish(offset)
+	a.gap(gapHole, a.wm.fall)
+}
+
 // Undecodable makes void what a record that cannot be read may have changed:
 // its table, or everything.
 func (a *Applier) Undecodable(partition int, offset int64, table, reason string, value []byte) {

@@ -8,8 +8,10 @@ import (
 
 // checkpoint takes a row of a table of checkpoints. Only a heartbeat's update
 // is one: rows that were just made, or read by a snapshot, prove nothing of
-// what is in front of them.
+// what is in front of them. But a snapshot proves that changes may be missing,
+// in each partition that has a row.
 func (d *Decoder) checkpoint(op, raw []byte, t *table) *DecodeError {
+	d.message.Anew = string(op) == `"r"`
 	if string(op) != `"u"` {
 		return nil
 	}

@@ -228,6 +228,8 @@ func TestCheckpoint(t *testing.T) {
 			if !strings.Contains(err.Error(), "doctor --debezium") {
 				t.Errorf("%s: %v", name, err)
 			}
+		case m.Anew != (name == "read by a snapshot"):
+			t.Errorf("%s: anew %t", name, m.Anew)
 		case (m.Mark == nil) != (test.want == nil) || m.Mark != nil && *m.Mark != *test.want || m.Change != nil:
 			t.Errorf("%s: %+v", name, m.Mark)
 		}

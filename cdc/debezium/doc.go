@@ -42,7 +42,9 @@
 //
 // A row that a snapshot has read (op r) is a change that is visible already: its
 // key is dropped. One that is marked as the first or the last of its table makes
-// the table void, as a snapshot stands for whatever was missed before it.
+// the table void, as a snapshot stands for whatever was missed before it. So does
+// one of a table of checkpoints, and makes all tables void in a gap: a connector
+// that has lost its place reads all of them anew, of which some may be empty.
 //
 // A truncation comes only from connectors with skipped.operations=none, and not
 // through ExtractNewRecordState; the fingerprint in the checkpoints tells of it,
@@ -67,7 +69,10 @@
 // may also become readable later, and is never told of: the [Barrier] pins what is
 // read until all transactions have ended that began before the position was
 // known. It is raised at the start, at each gap, and by a record that does not
-// tell its transaction.
+// tell its transaction. It is raised, too, when a table was read anew, as a
+// snapshot of the log sees what readers do not; and with each change of the
+// catalog: a table may have come to be shipped, and what running transactions
+// wrote to it before is not.
 //
 // A source that cannot be asked says how long it takes at most: each record waits
 // for that from its arrival, and the barrier from its raise. That is an

@@ -14,6 +14,7 @@ type Message struct {
 	Tx     uint64
 	Change *event.Change // of one row, with the columns that keys are made of; or of a whole table
 	Mark   *Mark
+	Anew   bool // a snapshot has read the table of checkpoints: the log is taken up anew
 }
 
 // Mark is a row of the checkpoint table.

@@ -21,6 +21,7 @@ import (
 type Applier interface {
 	Change(partition int, offset int64, c *event.Change, value []byte)
 	CheckpointRow(partition int, offset int64, c *event.CheckpointRow)
+	Anew(partition int, offset int64)
 	Undecodable(partition int, offset int64, table, reason string, value []byte)
 	Attachment
 }
@@ -101,7 +102,13 @@ type item struct {
 	tx     uint64
 	change *event.Change
 	mark   *Mark
+	anew   bool
 	broken *DecodeError
+}
+
+// silent reports whether nothing is wanted of a record.
+func (it *item) silent() bool {
+	return it.change == nil && it.mark == nil && it.broken == nil && !it.anew
 }
 
 // NewStream returns a stream that Run sets to work. The barrier stands in front
@@ -216,7 +223,7 @@ func (s *Stream) attach(partitions int) {
 // which nothing is wanted is held like the others: its offset counts.
 func (s *Stream) hold(it *item) error {
 	s.decode(it)
-	if it.change == nil && it.mark == nil && it.broken == nil {
+	if it.silent() {
 		s.metrics.records[recordOther].Inc()
 		return nil
 	}
@@ -263,6 +270,8 @@ func (s *Stream) decode(it *item) {
 	case m.Mark != nil:
 		mark := *m.Mark
 		it.mark = &mark
+	default:
+		it.anew = m.Anew
 	}
 }
 
@@ -282,10 +291,16 @@ func (s *Stream) apply(it *item) {
 	switch {
 	case it.change != nil:
 		s.metrics.records[recordChange].Inc()
+		if it.change.Op == event.SchemaChanged {
+			s.barrier.Raise() // a snapshot sees what is committed, and readers may not yet
+		}
 		s.applier.Change(it.partition, it.offset, it.change, it.value)
 	case it.mark != nil:
 		s.metrics.records[recordCheckpoint].Inc()
 		s.checkpoint(it)
+	case it.anew:
+		s.metrics.records[recordCheckpoint].Inc()
+		s.applier.Anew(it.partition, it.offset)
 	default:
 		s.metrics.records[recordUndecodable].Inc()
 		s.undecodable(it)
@@ -293,11 +308,17 @@ func (s *Stream) apply(it *item) {
 }
 
 // checkpoint applies a row. The partitions are those that are followed: their
-// count is a part of what a stream is.
+// count is a part of what a stream is. Where the catalog is another one, a table
+// may have come to be shipped, and what transactions had written to it before
+// that are not shipped, whenever they commit.
 func (s *Stream) checkpoint(it *item) {
 	m := it.mark
+	altered := s.schema.changed(m, s.reads(m))
+	if altered {
+		s.barrier.Raise()
+	}
 	s.applier.CheckpointRow(it.partition, it.offset, &event.CheckpointRow{
-		Row: m.Row, Seq: m.Seq, Altered: s.schema.changed(m, s.reads(m)),
+		Row: m.Row, Seq: m.Seq, Altered: altered,
 		Checkpoint: event.Checkpoint{T: m.T, Stream: event.StreamID{Source: m.Source, Slot: m.Slot, Partitions: len(s.gates)}},
 	})
 }

@@ -25,6 +25,7 @@ func (c *counted) Change(int, int64, *event.Change, []byte) {
 	}
 }
 func (c *counted) CheckpointRow(int, int64, *event.CheckpointRow) {}
+func (c *counted) Anew(int, int64)                                {}
 func (c *counted) Undecodable(int, int64, string, string, []byte) {}
 func (c *counted) Lost(string)                                    {}
 func (c *counted) Attached(int)                                   {}
