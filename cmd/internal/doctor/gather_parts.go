@@ -3,10 +3,12 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -111,12 +113,22 @@ func (g *gatherer) connectors(ctx context.Context) {
 	}
 }
 
-// connectorsAt asks Kafka Connect for its connectors of Debezium.
-func connectorsAt(ctx context.Context, url string) ([]Connector, error) {
-	at := strings.TrimRight(url, "/")
-	status, body, err := get(ctx, at+"/connectors?expand=info&expand=status")
-	if err != nil {
-		return nil, fmt.Errorf("%w: start Kafka Connect, or correct --connect", err)
+// connectorsAt asks Kafka Connect for its connectors of Debezium. What it
+// returns says where that was without the password that the URL may have.
+func connectorsAt(ctx context.Context, text string) ([]Connector, error) {
+	to, err := url.Parse(text)
+	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
+		return nil, errors.New("--connect is no URL: spell it http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT with %XX for what is no letter or digit in them")
+	}
+	at := strings.TrimRight(to.Redacted(), "/")
+	status, body, err := get(ctx, strings.TrimRight(text, "/")+"/connectors?expand=info&expand=status")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w: start Kafka Connect, or correct --connect", at, err)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return nil, fmt.Errorf("%s answers with status %d: name a user who may read its connectors: --connect %s://USER:PASSWORD@%s", at, status, to.Scheme, to.Host)
+	case status == http.StatusConflict, status == http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%s answers with status %d: its workers are about to share their work anew: ask again", at, status)
 	}
 	var all map[string]struct {
 		Info   struct{ Config map[string]string }

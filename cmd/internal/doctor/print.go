@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 )
@@ -76,14 +77,25 @@ func (r *Report) Text(w io.Writer) error {
 	p.fine(r.Findings)
 	p.measure(r.Pipeline)
 	p.verdict(r)
-	_, err := io.WriteString(w, p.String())
-	return err
+	return p.write(w)
 }
 
 // page is text that grows.
 type page struct{ strings.Builder }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// write writes it. Names, settings and errors are others' words: what would
+// move a terminal's cursor, or set its title, is shown and not carried out.
+func (p *page) write(w io.Writer) error {
+	_, err := io.WriteString(w, strings.Map(func(r rune) rune {
+		if r != '\n' && unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, p.String()))
+	return err
+}
 
 func (p *page) finding(f *Finding) {
 	p.line("%-8s%s: %s", strings.ToUpper(f.Level.String()), f.title(), f.Found)

@@ -56,8 +56,7 @@ func (p *Plan) Text(w io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(p.Connector)) {
 		t.line("%s=%s", name, property(p.Connector[name]))
 	}
-	_, err := io.WriteString(w, t.String())
-	return err
+	return t.write(w)
 }
 
 // property writes a value as Java's properties take it.
