@@ -145,6 +145,7 @@ func refusesTLS(err error) bool {
 func mend(err error) string {
 	var pg *pgconn.PgError
 	var network *net.OpError
+	var connect *pgconn.ConnectError
 	switch {
 	case errors.As(err, &pg) && strings.Contains(pg.Message, "statement pooling mode"): // PgBouncer's
 		return ": use pool_mode = transaction, or session"
@@ -154,7 +155,7 @@ func mend(err error) string {
 		return ": give the authority with sslrootcert, or the name in the certificate as the host; sslmode=require does not look at it"
 	case refusesTLS(err):
 		return ": turn ssl on in the server, or allow sslmode=prefer"
-	case errors.As(err, &network):
+	case errors.As(err, &network), errors.As(err, &connect) && errors.Is(err, context.DeadlineExceeded): // nobody is there, or says nothing
 		return ": start the server, or correct its host and port"
 	}
 	return ""

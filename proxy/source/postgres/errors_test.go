@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -69,5 +70,21 @@ func TestReason(t *testing.T) {
 	}
 	if err := unavailable(errStandby); !errors.Is(err, proxy.ErrNotPrimary) || errors.Is(err, proxy.ErrUnavailable) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A server that takes connections and says nothing, or is behind a wall that
+// drops what is sent, is no error of the network's: time is up.
+func TestMendOfSilence(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // whoever connects waits in its backlog
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = pgconn.Connect(ctx, "postgres://u:s3cret@"+l.Addr().String()+"/d?sslmode=disable")
+	if err == nil || !strings.Contains(mend(err), "correct its host and port") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v%s", err, mend(err))
 	}
 }
