@@ -217,6 +217,7 @@ func (s *Stream) attach(partitions int) {
 		s.gates[i] = gate.New[*item](gate.Node, s.opts.MaxHeld+inbound)
 	}
 	s.held, s.size, s.unread = 0, 0, false
+	s.schema.forget()
 }
 
 // hold decodes a record and puts it behind those of its partition. A record of
