@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -35,6 +36,11 @@ func openPostgres(ctx context.Context, c *config.Config) (database, *proxy.Catal
 	s, catalog, err := postgres.Open(ctx, postgresOptions(c), specs(c))
 	if err != nil {
 		return nil, nil, err // not a nil *Source in a database that is not nil
+	}
+	if c.Stream.Format == "debezium" { // a relay looks for itself
+		if err := s.Published(ctx); err != nil {
+			return nil, nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, catalog, nil
 }
