@@ -42,7 +42,7 @@ func newClient(opts Options) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	conns := newConns(opts.DialTimeout)
+	conns := newConns(opts.DialTimeout, tlsConfig)
 	return &client{
 		opts:  opts,
 		known: opts.Brokers,
@@ -53,7 +53,6 @@ func newClient(opts Options) (*client, error) {
 			MetadataTTL:    opts.MetadataTTL,
 			MetadataTopics: opts.topics(),
 			ClientID:       opts.ClientID,
-			TLS:            tlsConfig,
 			SASL:           mechanism,
 		},
 	}, nil

@@ -1,7 +1,9 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 // answer on one would outlive its owner by the whole deadline.
 type conns struct {
 	limit time.Duration // no read or write takes longer than this
+	tls   *tls.Config   // nil: without TLS
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
@@ -19,8 +22,8 @@ type conns struct {
 	none   chan struct{} // closed once closed and open is empty
 }
 
-func newConns(limit time.Duration) *conns {
-	return &conns{limit: limit, open: map[*conn]struct{}{}, none: make(chan struct{})}
+func newConns(limit time.Duration, secure *tls.Config) *conns {
+	return &conns{limit: limit, tls: secure, open: map[*conn]struct{}{}, none: make(chan struct{})}
 }
 
 func (c *conns) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -29,7 +32,7 @@ func (c *conns) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	made := &conn{Conn: nc, owner: c}
+	made := &conn{Conn: nc, raw: nc, owner: c}
 	c.mu.Lock()
 	late := c.closed
 	if !late {
@@ -40,6 +43,10 @@ func (c *conns) dial(ctx context.Context, network, address string) (net.Conn, er
 		nc.Close()
 		return nil, net.ErrClosed
 	}
+	if err := made.secure(ctx, address); err != nil {
+		made.Close()
+		return nil, err
+	}
 	return made, nil
 }
 
@@ -49,7 +56,7 @@ func (c *conns) close() {
 	c.mu.Lock()
 	c.closed = true
 	for made := range c.open {
-		made.Conn.Close()
+		made.raw.Close()
 	}
 	c.doneLocked()
 	c.mu.Unlock()
@@ -77,8 +84,36 @@ func (c *conns) doneLocked() {
 }
 
 type conn struct {
-	net.Conn
-	owner *conns
+	net.Conn // what is read of it are answers, without TLS
+	raw      net.Conn
+	owner    *conns
+	answers  answers
+}
+
+// secure speaks TLS, where that is wanted. The transport could, but then nobody
+// here would see its answers.
+func (c *conn) secure(ctx context.Context, address string) error {
+	if c.owner.tls == nil {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	config := c.owner.tls.Clone()
+	config.ServerName = cmp.Or(config.ServerName, host)
+	secured := tls.Client(c.raw, config)
+	c.Conn = secured
+	return secured.HandshakeContext(ctx)
+}
+
+// Read reads, as long as it may be a broker that answers.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if alien := c.answers.pass(p[:n]); alien != nil {
+		return 0, alien
+	}
+	return n, err
 }
 
 // SetDeadline never lifts the deadline: the transport does so before it signs

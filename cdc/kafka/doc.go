@@ -115,8 +115,8 @@
 // tail.go: the order of a gap. layout.go: several topics as one. follow.go:
 // fetchers and moving leaders. fetch.go: one leader. partition.go and batch.go:
 // what an answer means for one partition.
-// errors.go: reasons and classes. news.go: what the log says, once. client.go
-// and conns.go: the library, tamed.
+// errors.go: reasons and classes. news.go: what the log says, once. client.go,
+// conns.go and answers.go: the library, tamed.
 // producer.go, last.go, topic.go and policy.go: the relay's side. inspect.go: what
 // the brokers say of the topic, for who checks a deployment.
 package kafka

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 
@@ -108,6 +109,8 @@ func mend(err error, brokers []string) string {
 	switch {
 	case untrusted(err):
 		return ": give the brokers' authority with kafka.tls.ca_file, or the name in their certificate with kafka.tls.server_name"
+	case errors.Is(err, errAlien):
+		return ": correct kafka.brokers, or the broker's listener wants another kafka.tls"
 	case isNetwork && network.Op == "remote error": // a broker's last word over TLS
 		return ": show the brokers a certificate that they trust, with kafka.tls.cert_file and kafka.tls.key_file"
 	case errors.Is(err, kafkago.SASLAuthenticationFailed):
@@ -121,7 +124,7 @@ func mend(err error, brokers []string) string {
 		// A broker that is spoken to in another way than its listener's hangs
 		// up without a word.
 		return ": the broker is going down, or its listener wants another kafka.tls or kafka.sasl"
-	case isNetwork && network.Op == "dial", errors.Is(err, context.DeadlineExceeded):
+	case isNetwork && network.Op == "dial", errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return ": start the brokers (" + strings.Join(brokers, ", ") + "), or correct kafka.brokers"
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,6 +29,8 @@ func TestMend(t *testing.T) {
 		{io.ErrUnexpectedEOF, "another kafka.tls"},
 		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "another kafka.tls"},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "start the brokers (a:1, b:2)"},
+		{&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, "start the brokers (a:1, b:2)"},
+		{errAlien, "correct kafka.brokers"},
 		{context.DeadlineExceeded, "start the brokers (a:1, b:2)"},
 		{context.Canceled, ""},
 		{kafkago.LeaderNotAvailable, ""},
