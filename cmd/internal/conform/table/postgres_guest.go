@@ -146,11 +146,19 @@ func (p *Postgres) Enter(ctx context.Context, there bool) error {
 		return err
 	})
 	var refused *pgconn.PgError
-	if made && err != nil && !errors.As(err, &refused) {
+	switch {
+	case errors.As(err, &refused) && slices.Contains(taken, refused.Code):
+		return errLeft(p.Undo(true))
+	case made && err != nil && refused == nil:
 		return fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
 	return err
 }
+
+// taken are what a server says of names that another run took after both had
+// looked: of tables, functions and triggers, and of any while that run has not
+// committed yet.
+var taken = []string{"42P07", "42723", "42710", "23505"}
 
 // Clear removes all rows, and what the log has.
 func (p *Postgres) Clear(ctx context.Context) error {

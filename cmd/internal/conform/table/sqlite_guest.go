@@ -34,21 +34,27 @@ const sqliteColumns = "id integer, alias text, grp integer, val text"
 func (s *SQLite) Look(ctx context.Context) (there bool, err error) {
 	err = s.once(ctx, func(c *sqlite.Conn) error {
 		return c.Snapshot(ctx, func() error {
-			var log bool
-			const question = "SELECT coalesce(max(name = ?), 0), coalesce(max(name = ?), 0) FROM sqlite_schema"
-			if err := c.Row(ctx, []any{&there, &log}, question, Rows, Log); err != nil {
+			if there, err = s.vacant(ctx, c); err != nil || !there {
 				return err
 			}
-			switch {
-			case log:
-				return errLeft(s.Undo(true))
-			case there:
-				return s.empty(ctx, c)
-			}
-			return nil
+			return s.empty(ctx, c)
 		})
 	})
 	return there, err
+}
+
+// vacant reports whether the table is there, and returns an error if another
+// run is.
+func (s *SQLite) vacant(ctx context.Context, c *sqlite.Conn) (there bool, err error) {
+	var log bool
+	const question = "SELECT coalesce(max(name = ?), 0), coalesce(max(name = ?), 0) FROM sqlite_schema"
+	if err := c.Row(ctx, []any{&there, &log}, question, Rows, Log); err != nil {
+		return false, err
+	}
+	if log {
+		return there, errLeft(s.Undo(true))
+	}
+	return there, nil
 }
 
 func (s *SQLite) empty(ctx context.Context, c *sqlite.Conn) error {
@@ -75,7 +81,14 @@ func (s *SQLite) Enter(ctx context.Context, there bool) error {
 	if there {
 		statements = slices.Concat(sqliteLog, sqliteTriggers)
 	}
-	return s.change(ctx, statements)
+	return s.once(ctx, func(c *sqlite.Conn) error {
+		return c.Update(ctx, func() error {
+			if _, err := s.vacant(ctx, c); err != nil { // two may have looked before either entered
+				return err
+			}
+			return execAll(ctx, c, statements)
+		})
+	})
 }
 
 // Clear removes all rows, and what the log has.
