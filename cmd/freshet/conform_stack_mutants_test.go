@@ -3,64 +3,68 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
 )
 
 // caughtOnStack are mutants that it takes real parts to catch, or that have
 // another life there: as caught says it.
-var caughtOnStack = map[string]struct {
-	faults   string
-	duration string
-	checks   []string
-}{
-	"no-relay-gate":        {"standby frozen,standby frozen for 10Δ", "45s", []string{"C2", "C3", "C6"}},
-	"old-primary-lifts":    {"old primary lives on", "45s", []string{"C2", "C3"}},
-	"order-by-row":         {"none", "30s", []string{"C2", "C3"}},
-	"refill-incomplete":    {"none", "20s", []string{"C0"}},
-	"checkpoint-now":       {"none", "40s", []string{"C2", "C3", "C5"}},
-	"fingerprint-unread":   {"column made anew", "20s", []string{"C2", "C3"}},
-	"token-is-commit-time": {"standby frozen", "40s", []string{"C5"}},
-	"install-written":      {"late acknowledgements", "40s", []string{"C2", "C3", "C5"}},
+var caughtOnStack = map[string]hunt{
+	"checkpoint-now":       {faults: noFaults, checks: []string{"C2", "C3", "C5"}},
+	"fingerprint-unread":   {faults: "column made anew", checks: []string{"C2", "C3"}},
+	"install-written":      {faults: "late acknowledgements", checks: []string{"C2", "C3", "C5"}},
+	"no-relay-gate":        {faults: "standby frozen,standby frozen for 10Δ", checks: []string{"C2", "C3"}, few: true},
+	"old-primary-lifts":    {faults: "old primary lives on", checks: []string{"C2", "C3"}},
+	"order-by-row":         {faults: noFaults, checks: []string{"C2", "C3"}},
+	"refill-incomplete":    {faults: noFaults, checks: []string{"C0"}, whole: 15 * time.Second},
+	"token-is-commit-time": {faults: "standby frozen", checks: []string{"C5"}},
 }
 
 // Each of these mutants is caught on real parts by a named check, and the same
-// seed is green without it. -mutants.all runs them all.
+// seed is green without it, for as long.
 func TestStackCatchesMutants(t *testing.T) {
 	stacktest.Need(t)
-	for _, name := range slices.Sorted(maps.Keys(caughtOnStack)) {
-		if !*mutantAll && name != *mutantOnly && (*mutantOnly != "" || name != "no-relay-gate") {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			for seed := range *mutantSeeds {
-				c := caughtOnStack[name]
-				args := []string{"--seed", fmt.Sprint(seed + 1), "--duration", c.duration, "--faults", c.faults}
-				broken := violatedOnStack(t, append(args, "--mutant", name)...)
-				t.Logf("seed %d: caught by %v", seed+1, broken)
-				if !slices.ContainsFunc(c.checks, func(id string) bool { return broken[id] > 0 }) {
-					t.Errorf("seed %d: not caught by any of %v: %v", seed+1, c.checks, broken)
-				}
-				if broken := violatedOnStack(t, append(args, "--mutant", "none")...); len(broken) > 0 {
-					t.Errorf("seed %d: without the mutant: %v", seed+1, broken)
-				}
+	for seed := *mutantFirst; seed < *mutantFirst+*mutantSeeds; seed++ {
+		for _, name := range slices.Sorted(maps.Keys(caughtOnStack)) {
+			h := caughtOnStack[name]
+			if !*mutantAll && name != *mutantOnly && (*mutantOnly != "" || !h.few) {
+				continue
 			}
-		})
+			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
+				v := h.onStack(t, seed, name, cmp.Or(h.whole, within))
+				lasted := v.Ended.Sub(v.Run.At).Round(time.Second)
+				t.Logf("after %v: %v", lasted, broken(v))
+				if !slices.ContainsFunc(h.checks, func(id string) bool { return broken(v)[id] > 0 }) {
+					t.Errorf("not caught by any of %v", h.checks)
+				}
+				if v := h.onStack(t, seed, "none", lasted); len(broken(v)) > 0 {
+					t.Errorf("without the mutant: %v, %v", broken(v), v.Violations)
+				}
+			})
+		}
 	}
 }
 
-func violatedOnStack(t *testing.T, args ...string) map[string]uint64 {
+func (h hunt) onStack(t *testing.T, seed int, mutant string, lasts time.Duration) *check.Verdict {
 	t.Helper()
 	t.Setenv(asFreshet, "1") // for the parts
 	out := filepath.Join(t.TempDir(), "out")
-	_, stdout, stderr := called(t, append([]string{"conform", "--stack", "--out", out}, args...)...)
+	args := []string{"conform", "--stack", "--out", out, "--seed", fmt.Sprint(seed), "--duration", fmt.Sprint(max(lasts, 6*time.Second)), "--faults", h.faults, "--mutant", mutant}
+	if h.whole == 0 {
+		args = append(args, "--until", strings.Join(h.checks, ","))
+	}
+	_, stdout, stderr := called(t, args...)
 	if stderr != "" {
 		t.Errorf("on stderr: %s", stderr)
 	}
-	return broken(verdictIn(t, out, stdout))
+	return verdictIn(t, out, stdout)
 }
