@@ -121,6 +121,15 @@ func (c *Connector) isPostgres() bool {
 func (c *Connector) slot() string        { return c.setting("slot.name", "debezium") }
 func (c *Connector) publication() string { return c.setting("publication.name", "dbz_publication") }
 
+// user is who it writes the database as; "": not known, as where Kafka Connect
+// keeps it elsewhere and shows ${PROVIDER:NAME}.
+func (c *Connector) user() string {
+	if user := c.setting("database.user", ""); !strings.Contains(user, "${") {
+		return user
+	}
+	return ""
+}
+
 // lets reports whether filters by regular expression let a name through: a list
 // that includes and one that excludes, each of which may be empty. Java's
 // expressions are taken for Go's; one that Go does not know lets all through.

@@ -102,5 +102,8 @@ type Connector struct {
 // debezium reports whether the topics are a connector's.
 func (f *Facts) debezium() bool { return f.Config.Stream.Format == "debezium" }
 
+// writer is who writes the stream, in the words of findings.
+func (f *Facts) writer() string { return ifElse(f.debezium(), "the connector", "the relay") }
+
 // postgres reports whether the source is one of PostgreSQL.
 func (f *Facts) postgres() bool { return f.Config.Source.Postgres.URL.Given() }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // judgeConnectors judges the settings of Debezium's connectors.
@@ -89,7 +90,7 @@ func settingMillis(c *Connector, name string, otherwise int) time.Duration {
 // judgeHeartbeat judges what makes the checkpoints.
 func judgeHeartbeat(f *Facts, c *Connector, out *findings) {
 	every := settingMillis(c, "heartbeat.interval.ms", 0)
-	out.check(every > 0 && every <= time.Second, Finding{Check: "heartbeat.interval.ms", About: c.Name, Level: ifLevel(every > 0, Warning, Error), Found: every.String(), Wanted: "250 or so", Why: ifElse(every > 0, "no smaller bound is carried by the stream", "there are no checkpoints without it: the stream proves nothing, and most reads go to the database"),
+	out.check(every > 0 && every <= time.Second, Finding{Check: "heartbeat.interval.ms", About: c.Name, Level: ifElse(every > 0, Warning, Error), Found: every.String(), Wanted: "250 or so", Why: ifElse(every > 0, "no smaller bound is carried by the stream", "there are no checkpoints without it: the stream proves nothing, and most reads go to the database"),
 		Mend: &Mend{Connector: map[string]string{"heartbeat.interval.ms": "250"}}})
 	plan, err := planFor(f, c)
 	if err != nil {
@@ -153,7 +154,7 @@ func judgeFlat(c *Connector, name string, out *findings) {
 	deletes := c.setting(at+"delete.tombstone.handling.mode", c.setting(at+"delete.handling.mode", "tombstone"))
 	out.check(strings.HasPrefix(deletes, "rewrite"), Finding{Check: "deletes of " + name, About: c.Name, Level: Error, Found: deletes, Wanted: "rewrite", Why: "a delete would not say which transaction it is of, or not come at all",
 		Mend: &Mend{Connector: map[string]string{at + "delete.tombstone.handling.mode": "rewrite"}}})
-	have := strings.Split(strings.ReplaceAll(c.Config[at+"add.fields"], " ", ""), ",")
+	have := strings.FieldsFunc(c.Config[at+"add.fields"], func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	var missing []string
 	for _, field := range flatFields {
 		if !slices.Contains(have, field) {
@@ -161,7 +162,7 @@ func judgeFlat(c *Connector, name string, out *findings) {
 		}
 	}
 	out.check(len(missing) == 0, Finding{Check: "fields of " + name, About: c.Name, Level: Error, Found: ifElse(len(missing) == 0, "are all there", "without "+strings.Join(missing, ", ")), Wanted: strings.Join(flatFields, ","), Why: "a record has to tell its table and transaction",
-		Mend: &Mend{Connector: map[string]string{at + "add.fields": strings.Join(flatFields, ",")}}})
+		Mend: &Mend{Connector: map[string]string{at + "add.fields": strings.Join(append(have, missing...), ",")}}})
 }
 
 // judgeFilters judges whether the mapped tables, their keys and the tables of

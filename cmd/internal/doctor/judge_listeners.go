@@ -19,8 +19,9 @@ func judgeListeners(f *Facts) (out findings) {
 	}
 	for _, a := range admin {
 		private := config.Loopback(a.address)
+		_, port, _ := net.SplitHostPort(a.address)
 		out.check(private, Finding{Check: "admin port", About: a.address, Level: Note, Found: ifElse(private, "only this machine reaches it", "others reach it"), Wanted: "a private network",
-			Why: "it knows no users: whoever reaches it sees metrics and can take profiles", Mend: &Mend{Do: "let only your monitoring through, or", Config: map[string]string{a.setting: "127.0.0.1:6480"}}})
+			Why: "it knows no users: whoever reaches it sees metrics and can take profiles", Mend: &Mend{Do: "let only your monitoring through, or", Config: map[string]string{a.setting: net.JoinHostPort("127.0.0.1", port)}}})
 	}
 	judgeWires(f, &out)
 	return out

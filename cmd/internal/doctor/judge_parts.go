@@ -21,18 +21,18 @@ func judgeNodes(f *Facts) (out findings) {
 func judgeNode(f *Facts, n *Endpoint, out *findings) {
 	m := n.Metrics
 	fine := n.Ready && len(n.Problems) == 0
-	out.check(fine, Finding{Check: "ready", About: n.Address, Level: ifLevel(n.Ready, Warning, Error), Found: ifElse(fine, "ready", strings.Join(append([]string{ifElse(n.Ready, "ready, degraded", "not ready")}, n.Problems...), "; ")), Wanted: "ready",
+	out.check(fine, Finding{Check: "ready", About: n.Address, Level: ifElse(n.Ready, Warning, Error), Found: ifElse(fine, "ready", strings.Join(append([]string{ifElse(n.Ready, "ready, degraded", "not ready")}, n.Problems...), "; ")), Wanted: "ready",
 		Why: ifElse(n.Ready, "it serves, and reads go to the database", "it serves nobody"), Mend: do("mend what it names")})
 	if age := m.seconds("freshet_watermark_age_seconds"); fine {
 		limit := standstill(f)
-		out.check(age >= 0 && age <= limit, Finding{Check: "watermark", About: n.Address, Level: Warning, Found: short(age) + " old", Wanted: "at most " + short(limit), Why: "the stream stands, and reads go to the database", Mend: do("see what the relay waits for, and whether Kafka is slow")})
+		out.check(age >= 0 && age <= limit, Finding{Check: "watermark", About: n.Address, Level: Warning, Found: short(age) + " old", Wanted: "at most " + short(limit), Why: "the stream stands, and reads go to the database", Mend: do("see what %s waits for, and whether Kafka is slow", f.writer())})
 	}
 	gaps := m.sum("freshet_cdc_gaps_total", `reason="start"`)
 	out.check(gaps == 0, Finding{Check: "gaps", About: n.Address, Level: Note, Found: fmt.Sprintf("%.0f since it started, beside the start itself", gaps), Wanted: "none", Why: "each has emptied the cache", Mend: do("see the reasons in freshet_cdc_gaps_total, and freshet's manual of package cdc/kafka")})
 	broken := m.sum("freshet_cdc_undecodable_total", "")
 	out.check(broken == 0, Finding{Check: "undecodable", About: n.Address, Level: Error, Found: fmt.Sprintf("%.0f records", broken), Wanted: "none", Why: "each has made a table void, or all", Mend: do("FRESHET.LAG names the last one: partition, offset and reason")})
 	lies := m.sum("freshet_cdc_lies_total", "")
-	out.check(lies == 0, Finding{Check: "lies", About: n.Address, Level: Error, Found: fmt.Sprintf("%.0f changes and checkpoints", lies), Wanted: "none", Why: "somebody writes into the topic or the log who is no relay, or a clock was set back", Mend: do("find who; until then the watermark is held")})
+	out.check(lies == 0, Finding{Check: "lies", About: n.Address, Level: Error, Found: fmt.Sprintf("%.0f changes and checkpoints", lies), Wanted: "none", Why: "somebody else than " + f.writer() + " writes into the topic or the log, or a clock was set back", Mend: do("find who; until then the watermark is held")})
 	stale := m.sum("freshet_cache_stale_reads_total", "")
 	out.check(stale == 0, Finding{Check: "answers outside the bound", About: n.Address, Level: Note, Found: fmt.Sprintf("%.0f", stale), Wanted: "none", Why: "on_unavailable: stale allows them while the database is away"})
 }

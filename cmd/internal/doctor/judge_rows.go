@@ -26,13 +26,13 @@ func judgeRows(f *Facts) (out findings) {
 			continue
 		}
 		need := plan.Rows[at]
-		make := sql("the owner of the tables", need.sql...)
-		out.check(t.Found, Finding{Check: "checkpoint table", About: t.Name.String(), Level: Error, Found: ifElse(t.Found, "is there", "is not there"), Wanted: "a table whose rows the connector writes again and again", Why: "the stream proves nothing without checkpoints, and most reads go to the database", Mend: make})
+		mend := sql("the owner of the tables", need.sql...)
+		out.check(t.Found, Finding{Check: "checkpoint table", About: t.Name.String(), Level: Error, Found: ifElse(t.Found, "is there", "is not there"), Wanted: "a table whose rows the connector writes again and again", Why: "the stream proves nothing without checkpoints, and most reads go to the database", Mend: mend})
 		if !t.Found {
 			continue
 		}
 		if t.Rows >= 0 {
-			out.check(t.Rows >= max(1, need.Partitions), Finding{Check: "checkpoint rows", About: t.Name.String(), Level: Error, Found: fmt.Sprintf("%d for %s", t.Rows, plural(need.Partitions, "partition")), Wanted: fmt.Sprintf("%d", need.Rows), Why: "a partition that gets none holds the watermark", Mend: make})
+			out.check(t.Rows >= max(1, need.Partitions), Finding{Check: "checkpoint rows", About: t.Name.String(), Level: Error, Found: fmt.Sprintf("%d for %s", t.Rows, plural(need.Partitions, "partition")), Wanted: fmt.Sprintf("%d", need.Rows), Why: "a partition that gets none holds the watermark", Mend: mend})
 		}
 		if f.Database.Publication.Found {
 			out.check(t.Published.In, Finding{Check: "checkpoint rows published", About: t.Name.String(), Level: Error, Found: ifElse(t.Published.In, "they are", "they are not"), Wanted: "publication " + f.Database.Publication.Name, Why: "the connector would not see them",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
 // judgeSlot judges the place in the log from which changes are read.
@@ -15,7 +16,7 @@ func judgeSlot(f *Facts) (out findings) {
 		return nil
 	}
 	s := &f.Database.Slot
-	reader := ifElse(f.debezium(), "the connector", "the relay")
+	reader := f.writer()
 	if !s.Found {
 		out.tell(Finding{Check: "slot", About: s.Name, Level: Note, Found: "is not there yet", Why: reader + " makes it when it starts"})
 		judgeOtherSlots(f, &out)
@@ -134,7 +135,7 @@ func judgeReplicas(f *Facts) (out findings) {
 		}
 		out.check(r.Facts.Standby, Finding{Check: "replica", About: about, Level: Note, Found: ifElse(r.Facts.Standby, "is a standby", "is no standby"), Wanted: "a standby",
 			Why: "reads of replicas are a load of that server, and keep nothing for longer than their bound"})
-		if f.Config.Relay.FailoverSlot && r.Facts.Standby {
+		if f.Config.Relay.FailoverSlot && !f.debezium() && r.Facts.Standby {
 			out.check(r.Facts.SyncSlots && r.Facts.Feedback, Finding{Check: "replica's slots", About: about, Level: Note, Found: ifElse(r.Facts.SyncSlots && r.Facts.Feedback, "it keeps the slot", "it does not keep the slot"), Wanted: "sync_replication_slots, hot_standby_feedback and a primary_slot_name, if it is to be promoted",
 				Why: "promoted, it would have no slot, and the relay would wait for one of its own", Mend: sql("a superuser, on the standby", "ALTER SYSTEM SET sync_replication_slots = on", "ALTER SYSTEM SET hot_standby_feedback = on", "SELECT pg_reload_conf()")})
 		}
@@ -142,7 +143,7 @@ func judgeReplicas(f *Facts) (out findings) {
 		least := leastReplicaBound(f)
 		known := r.Facts.Checkpoint != 0
 		out.check(known && age <= least, Finding{Check: "replica's checkpoint", About: about, Level: Warning, Found: ifElse(known, short(age)+" old", "it shows none"), Wanted: "at most " + least.String() + ", the least bound of those that read replicas",
-			Why: "what a replica cannot show to be within the bound is refused", Mend: do("start the relay, which writes them to %s; or raise the bounds", "freshet_checkpoint")})
+			Why: "what a replica cannot show to be within the bound is refused", Mend: do("start %s, which writes them to %s; or raise the bounds", f.writer(), postgres.CheckpointTable)})
 	}
 	return out
 }

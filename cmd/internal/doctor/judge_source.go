@@ -3,8 +3,6 @@ package doctor
 import (
 	"fmt"
 	"strings"
-
-	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
 func judgeSource(f *Facts) (out findings) {
@@ -34,10 +32,10 @@ func judgeServer(f *Facts) (out findings) {
 		Why:  "the log has no changes of rows otherwise, so nothing cached would ever be made void",
 		Mend: &Mend{SQL: []string{"ALTER SYSTEM SET wal_level = 'logical'"}, By: "a superuser", Do: "restart the server"}})
 	out.check(s.KeepBytes >= 0, Finding{Check: "max_slot_wal_keep_size", Level: Warning, Found: ifElse(s.KeepBytes < 0, "no limit", bytesText(s.KeepBytes)),
-		Wanted: "what the server's disk can spare", Why: "while the relay or Kafka is away, the log that is kept for it fills the disk, and the database stops",
+		Wanted: "what the server's disk can spare", Why: "while " + f.writer() + " or Kafka is away, the log that is kept for it fills the disk, and the database stops",
 		Mend: sql("a superuser", "ALTER SYSTEM SET max_slot_wal_keep_size = '50GB'", "SELECT pg_reload_conf()")})
 	judgeRoom(f, &out)
-	judgeText(s, &out)
+	judgeText(f, &out)
 	return out
 }
 
@@ -50,7 +48,7 @@ func judgeRoom(f *Facts, out *findings) {
 		Wanted: "one that is free", Why: "each reader of the log takes one", Mend: roomMend("max_wal_senders", s.MaxSenders+4)})
 	if s.IdleTimeout > 0 {
 		out.check(s.IdleTimeout >= f.Outage, Finding{Check: "idle_replication_slot_timeout", Level: Warning, Found: s.IdleTimeout.String(), Wanted: "at least " + f.Outage.String(),
-			Why:  "a relay that is away for longer finds its slot gone: every node starts empty",
+			Why:  f.writer() + " finds its slot gone if it is away for longer: every node starts empty",
 			Mend: sql("a superuser", fmt.Sprintf("ALTER SYSTEM SET idle_replication_slot_timeout = '%ds'", int(2*f.Outage.Seconds())), "SELECT pg_reload_conf()")})
 	}
 	if !f.Database.Slot.Found {
@@ -67,7 +65,8 @@ func roomMend(name string, n int) *Mend {
 
 // judgeText judges what decides the text of values: byte for byte the same in
 // a read and in a change.
-func judgeText(s *postgres.Server, out *findings) {
+func judgeText(f *Facts, out *findings) {
+	s := &f.Database.Server
 	out.check(s.Settled, Finding{Check: "text of values", Level: Error, Found: ifElse(s.Settled, "the settings that it depends on hold", "a session does not keep the settings that it depends on"),
 		Wanted: "sessions that keep their settings", Why: "one value would have several texts, and one key several spellings",
 		Mend: do("look for what changes settings in a session that has begun: a pooler, or its server_reset_query")})
@@ -77,7 +76,7 @@ func judgeText(s *postgres.Server, out *findings) {
 	}
 	if s.Pooled {
 		out.tell(Finding{Check: "pooler", Level: Note, Found: "stands in front of the database",
-			Why: "nodes may come through it in session and in transaction mode; a relay needs a URL of its own that leads past it"})
+			Why: "nodes may come through it in session and in transaction mode; " + f.writer() + " needs a URL of its own that leads past it"})
 	}
 }
 

@@ -37,13 +37,12 @@ func judgeFollowed(t *Topic, out *findings) {
 
 func judgeCheckpoints(f *Facts, t *Topic, out *findings) {
 	s := t.Stream
-	writer := ifElse(f.debezium(), "the connector", "the relay")
 	if s.Waiting != "" {
 		return
 	}
 	if s.Checkpoints == 0 {
 		out.tell(Finding{Check: "checkpoints", About: t.Name, Level: Warning, Found: "none in " + short(s.Watched), Wanted: "some in every partition, all the time", Why: "without them the stream proves nothing: entries live on their own, and most reads go to the database",
-			Mend: do("start %s, or see what it waits for%s", writer, ifElse(f.debezium(), "; freshet doctor --debezium prints what makes it write them", ""))})
+			Mend: do("start %s, or see what it waits for%s", f.writer(), ifElse(f.debezium(), "; freshet doctor --debezium prints what makes it write them", ""))})
 		return
 	}
 	missing := Finding{Check: "checkpoints", About: t.Name, Level: Error, Found: ifElse(len(s.Silent) == 0, fmt.Sprintf("%d, in all %d partitions", s.Checkpoints, s.Partitions), "none in partition "+list(s.Silent)), Wanted: "some in every partition",
@@ -73,7 +72,7 @@ func judgeIdentityOf(f *Facts, t *Topic, out *findings) {
 		Why: "a relay of another configuration writes there", Mend: do("give each relay a topic of its own, or correct relay.slot")})
 	if id := f.Clock.Source; id.Known() {
 		same := s.Last.Source == id
-		out.check(same, Finding{Check: "source of the stream", About: t.Name, Level: ifLevel(s.Checkpoints > 0, Error, Note), Found: ifElse(same, "this database", "another database, or an earlier life of this one"), Wanted: "the database that nodes read",
+		out.check(same, Finding{Check: "source of the stream", About: t.Name, Level: ifElse(s.Checkpoints > 0, Error, Note), Found: ifElse(same, "this database", "another database, or an earlier life of this one"), Wanted: "the database that nodes read",
 			Why: "its checkpoints prove nothing of what is read here", Mend: do("let relay and nodes have the same source; a relay that was away begins a new stream when it starts")})
 	}
 }
@@ -83,7 +82,7 @@ func judgeClock(f *Facts) (out findings) {
 	c := &f.Clock
 	if !c.Known {
 		if f.Reached == nil && c.Err != nil {
-			out.tell(Finding{Check: "clock", Level: ifLevel(f.postgres(), Error, Note), Found: found(c.Err, ""), Wanted: "a source whose clock can be read", Why: "without it nothing is known to be fresh", Mend: do("as it says")})
+			out.tell(Finding{Check: "clock", Level: ifElse(f.postgres(), Error, Note), Found: found(c.Err, ""), Wanted: "a source whose clock can be read", Why: "without it nothing is known to be fresh", Mend: do("as it says")})
 		}
 		return out
 	}

@@ -166,14 +166,25 @@ func missingPublication(f *Facts) Finding {
 			tables = append(tables, t.Name.SQL())
 		}
 	}
+	for i := range f.Database.Checkpoints {
+		if t := &f.Database.Checkpoints[i]; t.Found {
+			tables = append(tables, t.Name.SQL())
+		}
+	}
 	create := "CREATE PUBLICATION " + quoted(f.Database.Publication.Name) + " FOR TABLE " + strings.Join(unique(tables), ", ") +
 		" WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)"
 	out := Finding{Check: "publication", About: f.Database.Publication.Name, Level: Error, Found: "is not there", Wanted: "a publication of the mapped tables", Why: "nothing says what changes",
 		Mend: sql("the owner of the tables, with CREATE on the database", create)}
-	if mayPublish(f) {
-		out.Level, out.Found, out.Why = Note, "is not there yet", "the relay makes it when it starts"
+	if mayPublish(f) || f.debezium() && !slices.ContainsFunc(f.Connectors, leavesPublication) {
+		out.Level, out.Found, out.Why = Note, "is not there yet", f.writer()+" makes it when it starts"
 	}
 	return out
+}
+
+// leavesPublication reports whether a connector leaves it to others to make its
+// publication.
+func leavesPublication(c Connector) bool {
+	return c.setting("publication.autocreate.mode", "all_tables") == "disabled"
 }
 
 func judgeMember(f *Facts, t *postgres.Inspected, out *findings) {

@@ -115,6 +115,13 @@ var wrongs = []wrong{
 		f.Database.Publication, f.Database.Server.Create = postgres.Publication{Name: "freshet"}, false
 	}, []string{"error publication (freshet)"}},
 	{"no publication yet", relayed, func(f *Facts) { f.Database.Publication = postgres.Publication{Name: "freshet"} }, []string{"note publication (freshet)"}},
+	{"no publication yet, which a connector makes", captured, func(f *Facts) {
+		f.Database.Publication = postgres.Publication{Name: "dbz_publication"}
+	}, []string{"note publication (dbz_publication)"}},
+	{"no publication, which a connector leaves to others", captured, func(f *Facts) {
+		f.Database.Publication = postgres.Publication{Name: "dbz_publication"}
+		f.Connectors[0].Config["publication.autocreate.mode"] = "disabled"
+	}, []string{"error publication (dbz_publication)"}},
 	{"no truncates", relayed, func(f *Facts) { f.Database.Publication.Omits = []string{"truncate"} }, []string{"error publication (freshet)"}},
 	{"partitions by their own names", relayed, func(f *Facts) { f.Database.Publication.ViaRoot = false }, []string{"error partitions (freshet)"}},
 	{"partitions that there are none of", captured, func(f *Facts) { f.Database.Publication.ViaRoot = false }, nil},

@@ -61,7 +61,7 @@ func judgeTopic(f *Facts, t *kafka.Facts, out *findings) {
 	}
 	judgeCopies(f, t, out)
 	if value, known := t.Settings["unclean.leader.election.enable"]; known {
-		out.check(value == "false", Finding{Check: "unclean election", About: t.Topic, Level: ifLevel(f.debezium(), Error, Warning), Found: ifElse(value == "false", "is off", "is on"), Wanted: "off",
+		out.check(value == "false", Finding{Check: "unclean election", About: t.Topic, Level: ifElse(f.debezium(), Error, Warning), Found: ifElse(value == "false", "is off", "is on"), Wanted: "off",
 			Why:  ifElse(f.debezium(), "a leader that lacks changes may be elected, and nothing in a connector's records shows it", "a leader that lacks changes may be elected: each time every node starts empty"),
 			Mend: topic("unclean.leader.election.enable", "false")})
 	}
@@ -70,13 +70,6 @@ func judgeTopic(f *Facts, t *kafka.Facts, out *findings) {
 // batchBytes is what a relay puts into a batch, as kafka.Options has it by
 // default.
 const batchBytes = 512 << 10
-
-func ifLevel(yes bool, then, otherwise Level) Level {
-	if yes {
-		return then
-	}
-	return otherwise
-}
 
 func number(t *kafka.Facts, name string) (n int64, known bool) {
 	n, err := strconv.ParseInt(t.Settings[name], 10, 64)
@@ -90,7 +83,7 @@ func judgeCleanup(f *Facts, t *kafka.Facts, out *findings) {
 		return
 	}
 	compacts := strings.Contains(policy, "compact")
-	out.check(!compacts, Finding{Check: "cleanup.policy", About: t.Topic, Level: ifLevel(f.debezium(), Warning, Error), Found: policy, Wanted: "delete",
+	out.check(!compacts, Finding{Check: "cleanup.policy", About: t.Topic, Level: ifElse(f.debezium(), Warning, Error), Found: policy, Wanted: "delete",
 		Why:  ifElse(f.debezium(), "a node that was held up for long misses the deletes that are compacted away", "every change names the one before it, and compaction takes that away"),
 		Mend: &Mend{Topic: map[string]string{"cleanup.policy": "delete"}}})
 }
@@ -99,7 +92,7 @@ func judgeCleanup(f *Facts, t *kafka.Facts, out *findings) {
 func judgeCopies(f *Facts, t *kafka.Facts, out *findings) {
 	least, known := number(t, "min.insync.replicas")
 	if t.Replicas == 1 {
-		out.check(false, Finding{Check: "replication", About: t.Topic, Level: ifLevel(t.Brokers > 1, Warning, Note), Found: "1 replica", Wanted: "3, on as many brokers",
+		out.check(false, Finding{Check: "replication", About: t.Topic, Level: ifElse(t.Brokers > 1, Warning, Note), Found: "1 replica", Wanted: "3, on as many brokers",
 			Why: "with its broker the stream stands, and is lost with that broker's disk", Mend: do("reassign its partitions to three brokers (kafka-reassign-partitions)")})
 	} else {
 		out.check(true, Finding{Check: "replication", About: t.Topic, Found: fmt.Sprintf("%d replicas", t.Replicas)})
@@ -114,7 +107,7 @@ func judgeCopies(f *Facts, t *kafka.Facts, out *findings) {
 	case int(least) > t.InSync:
 		out.tell(Finding{Check: "min.insync.replicas", About: t.Topic, Level: Error, Found: fmt.Sprintf("%d, and %d are in sync", least, t.InSync), Wanted: "as many in sync", Why: "nothing is acknowledged until they are", Mend: do("start the brokers that are away")})
 	default:
-		out.check(least > 1 || t.Replicas == 1, Finding{Check: "min.insync.replicas", About: t.Topic, Level: ifLevel(f.debezium(), Error, Warning), Found: fmt.Sprintf("%d, of %d replicas", least, t.Replicas), Wanted: "2",
+		out.check(least > 1 || t.Replicas == 1, Finding{Check: "min.insync.replicas", About: t.Topic, Level: ifElse(f.debezium(), Error, Warning), Found: fmt.Sprintf("%d, of %d replicas", least, t.Replicas), Wanted: "2",
 			Why: "what one broker has acknowledged alone is lost with it", Mend: mend})
 	}
 }
@@ -127,7 +120,7 @@ func judgeRetention(f *Facts, t *Topic, out *findings) {
 	if n, known := number(t.Facts, "retention.ms"); known {
 		kept := time.Duration(n) * time.Millisecond
 		forever := n < 0 || kept/time.Millisecond != time.Duration(n)
-		level := ifLevel(kept < leastRetention && !f.debezium(), Error, Warning)
+		level := ifElse(kept < leastRetention && !f.debezium(), Error, Warning)
 		out.check(forever || kept >= max(f.Outage, leastRetention), Finding{Check: "retention.ms", About: t.Name, Level: level, Found: ifElse(forever, "for ever", kept.String()), Wanted: "at least " + max(f.Outage, leastRetention).String() + ", the longest outage",
 			Why: why, Mend: &Mend{Topic: map[string]string{"retention.ms": strconv.FormatInt((24 * time.Hour).Milliseconds(), 10)}}})
 	}

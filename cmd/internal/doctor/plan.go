@@ -24,6 +24,7 @@ type Plan struct {
 	keys   []string // their key columns: schema.table.column
 	before []string // the connector's own transforms
 	routes []string // those of the checkpoints
+	user   string   // the connector's; "": not known
 }
 
 // PlanRows is how many rows a table of checkpoints has to have.
@@ -187,14 +188,14 @@ func rowsFor(partitions int) int {
 // addRights lets the connector's user write the tables, and publishes them
 // where the publication is there already.
 func (p *Plan) addRights(f *Facts, c *Connector) {
-	user := c.setting("database.user", "")
+	p.user = c.user()
 	for _, row := range p.Rows {
 		name, err := postgres.ParseName(row.Table)
 		if err != nil {
 			continue
 		}
-		if user != "" {
-			p.SQL = append(p.SQL, "GRANT SELECT, UPDATE ON "+name.SQL()+" TO "+quoted(user))
+		if p.user != "" {
+			p.SQL = append(p.SQL, "GRANT SELECT, UPDATE ON "+name.SQL()+" TO "+quoted(p.user))
 		}
 	}
 	if f.Database == nil || !f.Database.Publication.Found {

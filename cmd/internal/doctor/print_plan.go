@@ -48,10 +48,13 @@ func (p *Plan) Text(w io.Writer) error {
 	for _, statement := range p.SQL {
 		t.line("%s;", statement)
 	}
+	if p.user == "" {
+		t.line("-- The connector's user (database.user) is not known here: GRANT it SELECT and UPDATE on these tables.")
+	}
 	t.line("\n# Settings of connector %s; \"freshet doctor --debezium --json\" has them for its REST interface (PATCH).", p.Name)
 	if p.Connector["connector.class"] != "" {
 		t.line("# It is to be made: say where its database is with database.hostname, database.port,")
-		t.line("# database.user, database.password and database.dbname, and let that user write the tables above.")
+		t.line("# database.user, database.password and database.dbname.")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Connector)) {
 		t.line("%s=%s", name, property(p.Connector[name]))

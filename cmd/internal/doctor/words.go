@@ -14,7 +14,7 @@ func found(err error, fine string) string {
 	return fine
 }
 
-func ifElse(yes bool, then, otherwise string) string {
+func ifElse[T any](yes bool, then, otherwise T) T {
 	if yes {
 		return then
 	}
