@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -57,6 +58,7 @@ func conformance(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := errors.Join(report.Print(stdout, v), err); err != nil {
 		return err
 	}
+	fmt.Fprintf(stdout, "\nwith pictures: %s\n", filepath.Join(c.Out, "report.html"))
 	if s := v.Result.Status(); s != 0 {
 		return &verdictError{s}
 	}

@@ -32,7 +32,7 @@ func TestConform(t *testing.T) {
 	if code != 0 && code != 3 {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
-	for _, want := range []string{"freshet conform --embedded --nodes 2 --seed 1 --duration 8s", "C0", "C11", "kill", "stream doubled"} {
+	for _, want := range []string{"freshet conform --embedded --nodes 2 --seed 1 --duration 8s", "C0", "C11", "kill", "stream doubled", filepath.Join(out, "report.html")} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("not told: %q:\n%s", want, stdout)
 		}

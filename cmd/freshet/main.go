@@ -33,9 +33,9 @@ func commands() []command {
 		{"dev sql", "[--dir DIR] STATEMENT", "run a statement on the database of a running freshet dev", devSQL},
 		{"serve", "--config FILE [--check]", "run a node", serve},
 		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
-		{"conform", "--embedded | --stack | --config FILE", "prove the bound: writers, readers and faults, and a verdict", conformance},
+		{"conform", "--embedded | --stack | …", "prove the bound: writers, readers and faults, and a verdict", conformance},
 		{"healthcheck", "[--admin ADDR]", "ask whether a node or relay of this machine is ready", healthcheck},
-		{"doctor", "--config FILE [--json] …", "check what a deployment's promise rests on, and how to mend it", examine},
+		{"doctor", "--config FILE [--debezium] …", "check what a deployment's promise rests on, and how to mend it", examine},
 		{"hash-password", "< FILE", "print the hash of the password that the input's first line is", hashPassword},
 		{"version", "", "print the version", version},
 	}

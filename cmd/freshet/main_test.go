@@ -192,3 +192,15 @@ func startDev(t *testing.T, dir string) *running {
 	}
 	return r
 }
+
+// The help is a table: no command is longer than its column.
+func TestHelpIsATable(t *testing.T) {
+	var b bytes.Buffer
+	help(&b)
+	for _, c := range commands() {
+		call, doc, found := strings.Cut(b.String(), c.doc)
+		if line := call[strings.LastIndexByte(call, '\n')+1:]; !found || len([]rune(line)) != len("  freshet ")+39 {
+			t.Errorf("%q, then %q", line, doc[:min(20, len(doc))])
+		}
+	}
+}

@@ -142,7 +142,7 @@ func (t *tally) reasonFor(id ID) string {
 	case C10:
 		return "no write was looked for Δ later"
 	case C11:
-		return "no quiet time followed the faults"
+		return "the run ended within ten seconds of a fault; let it last longer (--duration)"
 	}
 	return fmt.Sprintf("%d reads, of which %d were answered", t.reads.All, t.reads.Answered)
 }
