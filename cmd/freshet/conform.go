@@ -81,7 +81,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 	f.IntVar(&c.Nodes, "nodes", 2, "how many nodes are started, 1 to 8")
 	f.StringVar(&c.faults, "faults", "all", "all, none, or names with commas between them")
 	f.BoolVar(&c.Visibility, "visibility", false, "instead of faults, tell how many writes are visible everywhere after Δ, with a stream that is well and one that stands, and which Δ it can carry")
-	until := f.String("until", "", "end early once one of these checks is violated: their names (but C0 and C8, which take a whole run), with commas between them")
+	until := f.String("until", "", "end early once one of these checks is violated: their names, with commas between them")
 	mutant := mutantFlag(f)
 	if err := parse(f, args, 0); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 // The times of an echo, which are of a stream that is some hundred milliseconds
 // late.
 const (
+	echoes    = 2                      // for each node
 	echoPause = 50 * time.Millisecond  // between two of them, on average
 	echoApart = 150 * time.Millisecond // the second write comes so much after the first, at most
 	echoBound = 2 * time.Second        // of its reads: the stream may be later than the use case allows

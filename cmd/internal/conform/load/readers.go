@@ -34,8 +34,10 @@ func (l *Load) Read(ctx context.Context) error {
 		swings := l.keys.draw(l.opts.Seed, uint64(luckSwings+i))
 		g.Go(func() error { return l.swing(ctx, i, node, swings) })
 		if l.writable() != nil {
-			d := l.keys.draw(l.opts.Seed, uint64(luckEchoes+i))
-			g.Go(func() error { return l.echo(ctx, node, d) })
+			for j := range echoes {
+				d := l.keys.draw(l.opts.Seed, uint64(luckEchoes+i*echoes+j))
+				g.Go(func() error { return l.echo(ctx, node, d) })
+			}
 		}
 	}
 	for i := range l.useCases {

@@ -38,9 +38,9 @@ func (m *images) change(r *event.Record) {
 	}
 }
 
-// valueBetween is the number in the value of a row that nobody may ever see:
-// no write has it.
-const valueBetween = 1 << 60
+// valueBetween is the value of a row that nobody may ever see: no write has it,
+// and nobody can take it for one.
+const valueBetween = "nobody may see this"
 
 // imageBetween completes the columns that are logged of every change by those
 // that the row had for as long as its transaction went on.
@@ -57,7 +57,7 @@ func imageBetween(logged []row.Field) []row.Field {
 		{Name: "id", Kind: row.Number, Value: logged[i].Value},
 		{Name: table.Alias, Kind: row.Text, Value: []byte(table.AliasOf(id))},
 		{Name: "grp", Kind: row.Number, Value: strconv.AppendInt(nil, int64(id%table.Groups), 10)},
-		{Name: table.Value, Kind: row.Text, Value: []byte(table.Text(id, valueBetween))},
+		{Name: table.Value, Kind: row.Text, Value: []byte(valueBetween)},
 	}
 }
 
