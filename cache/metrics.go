@@ -35,8 +35,7 @@ type striped [16]struct {
 	_ [56]byte // a cache line of its own
 }
 
-// add returns how many the stripe has counted.
-func (s *striped) add(hash uint64) uint64 { return s[hash%16].n.Add(1) }
+func (s *striped) add(hash uint64) { s[hash%16].n.Add(1) }
 
 func (s *striped) sum() (n uint64) {
 	for i := range s {

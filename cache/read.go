@@ -60,6 +60,10 @@ type wait struct {
 // else remains to be done.
 func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 	at := c.now()
+	watching := c.trace.watches.Load() > 0
+	if samples(at.hi) && len(reqs) > 0 {
+		c.trace.sample(reqs, at.hi)
+	}
 	var p *pending
 	for i := range reqs {
 		r := &reqs[i]
@@ -67,7 +71,9 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 		hash := hashOf(r.Key.Text)
 		e := c.find(u, hash, r.Key.Text)
 		why := c.judge(u, e, hash, r.Freshness, &at)
-		c.trace.saw(hash, why, at.hi)
+		if watching {
+			c.saw(hash, why, &at)
+		}
 		if why == reasonNone || why == reasonRefresh {
 			c.hit(r, hash, &results[i], e, &at)
 		}
@@ -84,8 +90,15 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 	return p
 }
 
+// saw counts a read of a key that may be watched.
+func (c *Cache) saw(hash uint64, why reason, at *moment) {
+	if w := c.trace.watchOf(hash); w != nil {
+		c.trace.saw(w, why, at.hi)
+	}
+}
+
 func (c *Cache) hit(r *proxy.Request, hash uint64, res *proxy.Result, e *entry, at *moment) {
-	c.trace.hit(hash, c.metrics.hits[r.Key.UseCase.ID].add(hash))
+	c.metrics.hits[r.Key.UseCase.ID].add(hash)
 	*res = answer(e, at.watermark, proxy.FromCache)
 }
 

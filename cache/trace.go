@@ -13,11 +13,12 @@ import (
 // of each key's own, which traffic of others does not push out. It is of a fixed
 // size, holds no pointer to a key or a row, and names keys by their hashes.
 //
-// A hit costs it one load. Steps are taken by fills, and by changes of keys
-// that are here: next to what these cost, a short lock of one of many stripes
-// does not show.
+// A batch of hits costs it one load, and each hit one more while any key is
+// watched. Steps are taken by fills, and by changes of keys that are here: next
+// to what these cost, a short lock of one of many stripes does not show.
 type trace struct {
 	stripes [traceStripes]stripe
+	watches atomic.Int64 // slots that are taken
 	watched [watchSlots]atomic.Pointer[watch]
 	voids   voids
 	read    [readSlots]atomic.Uint64 // hashes of keys that were read lately, some of all
@@ -34,9 +35,9 @@ const (
 	watchSteps = 16
 	// watchFor is how long a key is watched: as long as an audit looks at it.
 	watchFor = 10 * time.Minute
-	// One hit in hitsPerRead leaves its hash.
-	hitsPerRead = 64
-	readSlots   = 1024
+	// One batch of reads in so many leaves the hash of one of its keys.
+	batchesPerSample = 64
+	readSlots        = 1024
 )
 
 // what is a kind of step.
@@ -137,7 +138,9 @@ func (t *trace) watch(hash uint64, now proxy.Time) {
 			fresh.takeLocked(s)
 		}
 	}
-	slot.Store(fresh)
+	if slot.Swap(fresh) == nil {
+		t.watches.Add(1)
+	}
 }
 
 // ofLocked walks the steps of one key, oldest first.
@@ -174,26 +177,26 @@ func (t *trace) of(hash uint64, useCase int) (steps []step, w *watch) {
 	return steps, w
 }
 
-// saw counts a read of a key, if the key is watched.
-func (t *trace) saw(hash uint64, how reason, now proxy.Time) {
-	w := t.watchOf(hash)
-	if w == nil {
-		return
-	}
+// saw counts a read of a watched key.
+func (t *trace) saw(w *watch, how reason, now proxy.Time) {
 	if now > w.until {
-		t.watched[hash%watchSlots].CompareAndSwap(w, nil)
+		if t.watched[w.hash%watchSlots].CompareAndSwap(w, nil) {
+			t.watches.Add(-1)
+		}
 		return
 	}
 	w.reads[how].n.Add(1)
 	w.reads[how].last.Store(int64(now))
 }
 
-// hit leaves the hash of the n-th hit, of some of all, for those who look for
-// keys that are read.
-func (t *trace) hit(hash, n uint64) {
-	if n%hitsPerRead == 0 {
-		t.read[hash>>32%readSlots].Store(hash)
-	}
+// samples reports whether a batch of reads leaves the hash of one of them: the
+// clock's last bits choose, at no cost.
+func samples(now proxy.Time) bool { return now%batchesPerSample == 0 }
+
+// sample leaves the hash of one of a batch of reads.
+func (t *trace) sample(reqs []proxy.Request, now proxy.Time) {
+	hash := hashOf(reqs[uint64(now/batchesPerSample)%uint64(len(reqs))].Key.Text)
+	t.read[hash>>32%readSlots].Store(hash)
 }
 
 // any returns the hash of some key that was read or filled lately, as random

@@ -167,7 +167,7 @@ func (a *Auditor) beat(ctx context.Context) {
 	a.now = hi
 	a.credit = min(a.credit+float64(a.opts.ReadsPerSecond)*beat.Seconds(), float64(a.opts.ReadsPerSecond))
 	a.takeIn()
-	a.suspectAgain()
+	a.suspectAgain(ctx)
 	a.lookAt(ctx, a.due())
 	a.followUp()
 }

@@ -83,6 +83,21 @@ func TestVerdicts(t *testing.T) {
 			w.hold("users:1", "b", 2, 0)
 		}, "differs 1, equal 1", "violation 1", "change 1",
 			"consistent 10m 1, inconsistent 1s 1, consistent 1m 1, inconsistent 5s 1, consistent 5m 1, inconsistent bound 1"},
+		{"it claims too much, and the row has gone back", func(w *world) {
+			w.hold("users:1", "a", 1, -time.Hour)
+			w.pass(1050 * time.Millisecond)
+			w.locked(func() { w.rows["users:1"] = "a" })
+		}, "differs 1", "fleeting 1", "", everyTime},
+		{"it claims too much, and the source is away", func(w *world) {
+			w.hold("users:1", "a", 1, -time.Hour)
+			w.pass(1050 * time.Millisecond)
+			w.locked(func() { w.err = proxy.ErrUnavailable })
+			w.pass(10 * time.Second)
+			w.locked(func() { w.err = nil })
+			w.pass(10 * time.Second)
+			w.hold("users:1", "b", 2, 0)
+		}, "differs 1, equal 1", "violation 1", "change 1",
+			"consistent 10m 1, inconsistent 1s 1, consistent 1m 1, inconsistent 5s 1, consistent 5m 1, inconsistent bound 1"},
 		{"it leaves the bound and claims too much then", func(w *world) {
 			w.hold("users:1", "a", 1, 0)
 			w.pass(1150 * time.Millisecond)

@@ -37,7 +37,8 @@
 // visible before step 1; so the claim of step 3 is wrong, whatever happened
 // meanwhile. An entry that is right is void, replaced or outside the bound by
 // then. A claim is told once it was made twice, so that the moment in which a
-// step of the source's clock is noticed makes no alarm.
+// step of the source's clock is noticed makes no alarm, and once the source has
+// another row still: one that went back unnoticed harms nobody.
 //
 // A violation is counted, logged with the hash of its key and what is remembered
 // of the key, and kept with the newest ([Auditor.Violations]), and the entry is
@@ -55,7 +56,7 @@
 // Memory is bounded: so many changes wait, so many suspicions stand, so many
 // violations are kept; what finds no room is counted. The source gets at most
 // [Options.ReadsPerSecond] keys a second, in batches, one at a time. A change
-// that is not followed costs one multiplication, a hit nothing.
+// that is not followed costs one multiplication and a division, a hit nothing.
 //
 // [Auditor.Change] and [Auditor.Violations] may be called concurrently with
 // everything; [Auditor.Run] once. An Auditor is a prometheus.Collector.

@@ -28,9 +28,7 @@ func (a *Auditor) due() []question {
 		first, second = second, first
 	}
 	ask := first(n)
-	ask = append(ask, second(n-len(ask))...)
-	a.credit -= float64(len(ask))
-	return ask
+	return append(ask, second(n-len(ask))...)
 }
 
 // dueChanges returns up to n changes that are due and have to be read.
@@ -94,25 +92,14 @@ func (a *Auditor) lookAt(ctx context.Context, ask []question) {
 	if len(ask) == 0 {
 		return
 	}
-	reqs, results := make([]proxy.Request, len(ask)), make([]proxy.Result, len(ask))
-	for i := range ask {
-		reqs[i].Key = ask[i].key
-	}
-	sent, _ := a.clock.Bounds()
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	a.source.Load(ctx, reqs, results)
-	_, seen := a.clock.Bounds()
-	a.metrics.reads.Add(float64(len(ask)))
+	keys := make([]proxy.Key, len(ask))
 	for i, q := range ask {
-		// What an old primary says that lives on after a failover came before
-		// what is held, not after it.
-		err := results[i].Err
-		if err == nil {
-			err = a.stream.Found(results[i].Primary, sent)
-		}
+		keys[i] = q.key
+	}
+	results, seen := a.read(ctx, keys)
+	for i, q := range ask {
 		switch {
-		case err != nil:
+		case results[i].Err != nil:
 			a.metrics.look(q.key, foundFailed)
 			a.failed(q.sample)
 		case results[i].Row.Equal(q.held.Row):
@@ -123,6 +110,29 @@ func (a *Auditor) lookAt(ctx context.Context, ask []question) {
 			a.suspect(q, seen, results[i].Row)
 		}
 	}
+}
+
+// read reads keys from the source, all at or before the time seen. What an old
+// primary says that lives on after a failover is an error: it came before what
+// is held, not after it.
+func (a *Auditor) read(ctx context.Context, keys []proxy.Key) (results []proxy.Result, seen proxy.Time) {
+	reqs, results := make([]proxy.Request, len(keys)), make([]proxy.Result, len(keys))
+	for i := range keys {
+		reqs[i].Key = keys[i]
+	}
+	sent, _ := a.clock.Bounds()
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	a.source.Load(ctx, reqs, results)
+	_, seen = a.clock.Bounds()
+	a.credit -= float64(len(keys))
+	a.metrics.reads.Add(float64(len(keys)))
+	for i := range results {
+		if results[i].Err == nil {
+			results[i].Err = a.stream.Found(results[i].Primary, sent)
+		}
+	}
+	return results, seen
 }
 
 // failed looks at a change again later, until its last look has passed.

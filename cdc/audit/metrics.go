@@ -41,7 +41,7 @@ type suspicion uint8
 
 const (
 	suspicionSettled   suspicion = iota // the entry was gone in time
-	suspicionFleeting                   // it claimed too much, and was gone at once
+	suspicionFleeting                   // it claimed too much, and was gone or right at once
 	suspicionViolation                  // it claimed too much, and stayed
 	suspicionGivenUp                    // nobody knows: too many, too long, or the clock went back
 	suspicions

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"time"
 
@@ -45,7 +46,10 @@ const (
 // The as-of and the end of the read are times of one clock. When that steps
 // back, there is a moment in which the new one has told the end of the read and
 // entries are not void yet; so a claim counts when it was made twice, a beat
-// apart.
+// apart. And a claim may be wrong and the value right by now: what changed the
+// row and what changed it back were both missed, or a schema change was undone
+// before anybody looked. Whoever is answered with that entry gets what the
+// source has; so the source is asked once more, behind the claim.
 type suspect struct {
 	*sample
 	settled bool // its sample is counted, and no concern of this any more
@@ -56,7 +60,9 @@ type suspect struct {
 	began   proxy.Time
 	next    proxy.Time // when the entry is looked at again
 	pause   time.Duration
-	claimed bool // the entry was found to claim too much, once
+	claimed bool        // the entry was found to claim too much, once
+	claim   *proxy.Held // it was found so twice: what is to be held against the source
+	ended   bool
 }
 
 const noRow = -1
@@ -96,20 +102,31 @@ func (s *suspect) is(key proxy.Key, entry proxy.EntryID) bool {
 	return s.entry == entry && bytes.Equal(s.key.Text, key.Text)
 }
 
-// suspectAgain looks at the suspects that are due.
-func (a *Auditor) suspectAgain() {
+// suspectAgain looks at the suspects that are due, and asks the source about
+// those that have claimed too much.
+func (a *Auditor) suspectAgain(ctx context.Context) {
+	var claims []*suspect
 	a.suspects = slices.DeleteFunc(a.suspects, func(s *suspect) bool {
 		if s.next > a.now {
 			return false
 		}
 		s.pause = min(2*s.pause, maxPause)
 		s.next = a.now.Add(s.pause)
-		return a.decide(s)
+		ended := a.decide(s)
+		if s.claim != nil {
+			claims = append(claims, s)
+		}
+		return ended
 	})
+	if len(claims) > 0 {
+		a.confirm(ctx, claims)
+		a.suspects = slices.DeleteFunc(a.suspects, func(s *suspect) bool { return s.ended })
+	}
 }
 
 // decide looks at a suspect, and reports whether its suspicion has ended.
 func (a *Auditor) decide(s *suspect) bool {
+	s.claim = nil
 	held := a.cache.Peek(s.key)
 	valid := held.Holding == proxy.Served || held.Holding == proxy.Aged
 	switch {
@@ -126,10 +143,29 @@ func (a *Auditor) decide(s *suspect) bool {
 	case !s.claimed:
 		s.claimed, s.next = true, a.now.Add(beat)
 	default:
-		a.violated(s, held)
-		return a.end(s, suspicionViolation)
+		s.claim = &held
 	}
 	return false
+}
+
+// confirm asks the source about claims. One that it does not answer stands.
+func (a *Auditor) confirm(ctx context.Context, claims []*suspect) {
+	keys := make([]proxy.Key, len(claims))
+	for i, s := range claims {
+		keys[i] = s.key
+	}
+	results, _ := a.read(ctx, keys)
+	for i, s := range claims {
+		switch {
+		case results[i].Err != nil:
+		case results[i].Row.Equal(s.claim.Row):
+			a.settle(s)
+			s.ended = a.end(s, suspicionFleeting)
+		default:
+			a.violated(s, *s.claim)
+			s.ended = a.end(s, suspicionViolation)
+		}
+	}
 }
 
 // verdict is on an entry that is gone.

@@ -174,7 +174,7 @@ func TestAuditorIsSilentWhereTheRulesHold(t *testing.T) {
 			reads := a.metric(a.node, "freshet_audit_source_reads_total")
 			eventually(t, "what is held is looked at", func() bool {
 				a.client.do("GET", key)
-				a.readSome() // what a gap has made void is held again
+				a.readSome()                                                             // what a gap has made void is held again
 				return a.metric(a.node, "freshet_audit_source_reads_total") > reads+1000 // a second of it at least
 			})
 			if v := a.violations(a.node); len(v) > 0 {

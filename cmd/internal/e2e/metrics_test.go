@@ -51,13 +51,15 @@ func TestMetricNames(t *testing.T) {
 	if got != string(want) {
 		t.Errorf("metrics have changed; if that is meant, run this test with -update:\n%s", got)
 	}
-	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range regexp.MustCompile(`freshet_[a-z_]+`).FindAllString(string(readme), -1) {
-		if !strings.Contains(got, " "+name+" ") && name != "freshet_outbox" {
-			t.Errorf("the README speaks of %s, and there is no such metric", name)
+	for _, file := range []string{"../../../README.md", "../../../testdata/alerts.yaml"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`freshet_[a-z_]+`).FindAllString(string(text), -1) {
+			if !strings.Contains(got, " "+name+" ") && name != "freshet_outbox" {
+				t.Errorf("%s speaks of %s, and there is no such metric", file, name)
+			}
 		}
 	}
 }
