@@ -2,6 +2,9 @@ package doctor
 
 import (
 	"maps"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -102,4 +105,25 @@ func FuzzConnector(f *testing.F) {
 		c.isDebezium()
 		lets(c.Config["table.include.list"], c.Config["table.exclude.list"], "public.users")
 	})
+}
+
+// A file of something else makes no plan.
+func TestConnectorInAFileIsOneOfDebezium(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "connector.json")
+	for text, want := range map[string]string{
+		`{"name": "x", "config": {"connector.class": "org.example.FileSource"}}`: `connector.class is "org.example.FileSource"`,
+		`{}`: `connector.class is ""`,
+		`{"name": "shop", "config": {"connector.class": "io.debezium.connector.postgresql.PostgresConnector"}}`: "",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, err := connectorIn(file)
+		if want == "" && (err != nil || len(found) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, %v", text, found, err)
+		}
+	}
+	if _, err := connectorIn(file + "x"); err == nil || !strings.Contains(err.Error(), "--connector") {
+		t.Error(err)
+	}
 }

@@ -96,21 +96,27 @@ func (g *gatherer) connectors(ctx context.Context) {
 	f := g.facts
 	switch {
 	case g.options.Connector != "":
-		data, err := os.ReadFile(g.options.Connector)
-		if err != nil {
-			f.Connect = err
-			return
-		}
-		c, err := parseConnector(g.options.Connector, data)
-		if err != nil {
-			f.Connect = err
-			return
-		}
-		f.Connectors = []Connector{c}
+		f.Connectors, f.Connect = connectorIn(g.options.Connector)
 	case g.options.Connect != "":
 		f.Connectors, f.Connect = connectorsAt(ctx, g.options.Connect)
 		f.Connectors = concerned(f.Connectors, f.Config.Stream.Debezium.Topics)
 	}
+}
+
+// connectorIn reads the settings of a connector of Debezium from a file.
+func connectorIn(file string) ([]Connector, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%w: correct --connector", err)
+	}
+	c, err := parseConnector(file, data)
+	if err == nil && !c.isDebezium() {
+		err = fmt.Errorf("%s has no settings of a connector of Debezium: its connector.class is %q: correct --connector", file, c.Config["connector.class"])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []Connector{c}, nil
 }
 
 // connectorsAt asks Kafka Connect for its connectors of Debezium. What it
