@@ -97,6 +97,9 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 		return nil, errors.Join(err, closed)
 	}
 	if v, err = check.Files(ctx, scratch, append(d.Histories(), path)...); err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
 		return nil, errors.Join(err, closed)
 	}
 	v.Pipeline = o.carries

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
@@ -141,6 +142,11 @@ func (pt *provableTier) proves(t *testing.T) {
 	}
 	if !v.Run.Live || v.Checks[check.C9].Judged == 0 || v.Checks[check.C1].Judged == 0 || v.Writes["group"] == 0 || v.Writes["set"] == 0 {
 		t.Errorf("%+v", v.Checks)
+	}
+	for _, mode := range []history.Mode{history.Plain, history.Many, history.MaxStale, history.Strong, history.Token, history.Session} {
+		if v.Reads.ByMode[mode] == 0 {
+			t.Errorf("no read was made by %q: %v", mode, v.Reads.ByMode)
+		}
 	}
 	t.Logf("exit code %d, %d reads, %d hits, writes %v", code, v.Reads.All, v.Reads.Hits, v.Writes)
 	pt.asItWas(t)

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	aReply    = 5 * time.Second        // how long a node may take to answer
+	aReply    = 10 * time.Second       // how long a node may take to answer
 	untilWell = 10 * time.Second       // and until it is well
 	askAgain  = 100 * time.Millisecond // how often that is asked
 )

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
@@ -48,7 +50,7 @@ func (t *trial) node(ctx context.Context, n *config.ConformNode) error {
 	}
 	defer c.Close()
 	for i := range t.d.useCases {
-		if err := t.read(c, &t.d.useCases[i]); err != nil {
+		if err := t.read(ctx, c, &t.d.useCases[i]); err != nil {
 			return err
 		}
 	}
@@ -56,8 +58,8 @@ func (t *trial) node(ctx context.Context, n *config.ConformNode) error {
 }
 
 // read finds whether a node has the same use case over the same database.
-func (t *trial) read(c *client.Client, u *load.UseCase) error {
-	r, err := c.Do("FRESHET.GET", u.Key(t.id), "STRONG")
+func (t *trial) read(ctx context.Context, c *client.Client, u *load.UseCase) error {
+	r, err := available(ctx, c, "FRESHET.GET", u.Key(t.id), "STRONG")
 	if err != nil {
 		return fmt.Errorf("it does not answer %s: %w: mend that first", u.Key(t.id), err)
 	}
@@ -65,6 +67,18 @@ func (t *trial) read(c *client.Client, u *load.UseCase) error {
 		return fmt.Errorf("it answers %s with %.20q, where the database of the configuration says %.20q: give both the same database, and the same use case", u.Key(t.id), r.Text, table.Text(t.id, t.value))
 	}
 	return nil
+}
+
+// available asks again, for a while, where the database did not answer in time:
+// it has others to answer too.
+func available(ctx context.Context, c *client.Client, args ...string) (r client.Reply, err error) {
+	for deadline := time.Now().Add(untilWell); ; {
+		r, err = c.Do(args...)
+		var refused client.Refusal
+		if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "UNAVAILABLE") || time.Now().After(deadline) || !pause(ctx, askAgain) {
+			return r, err
+		}
+	}
 }
 
 // write writes through a node, by the use case that can be written.
@@ -75,7 +89,7 @@ func (t *trial) write(ctx context.Context, c *client.Client) error {
 			continue
 		}
 		t.value++
-		if _, err := c.Do("SET", u.Key(t.id), table.Text(t.id, t.value)); err != nil {
+		if _, err := available(ctx, c, "SET", u.Key(t.id), table.Text(t.id, t.value)); err != nil {
 			return fmt.Errorf("it does not write %s: %w: give the user of conform.user the right to write use case %s, and the database's role of the nodes that to change %s", u.Key(t.id), err, u.Name, table.Rows)
 		}
 		_, err := t.conn.Find(ctx, t.id, t.value)
