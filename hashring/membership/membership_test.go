@@ -42,11 +42,15 @@ func list(names ...string) []Peer {
 
 // follow runs a membership in a bubble, node a's, with rings that fade in over
 // 30 s.
-func follow(t *testing.T, story func(*Membership, script)) {
+func follow(t *testing.T, story func(*Membership, script)) { followBy(t, Options{}, story) }
+
+// followBy does so by times other than the defaults.
+func followBy(t *testing.T, o Options, story func(*Membership, script)) {
+	o.Rings.Window = 30 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		lists := make(script)
-		m, err := New(list("a")[0], lists, slog.New(slog.DiscardHandler), Options{Rings: hashring.Options{Window: 30 * time.Second}})
+		m, err := New(list("a")[0], lists, slog.New(slog.DiscardHandler), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,6 +202,22 @@ func TestRestartDoesNotFadeIn(t *testing.T) {
 		if due := m.View().Rings.Settled(); !due.IsZero() {
 			t.Errorf("it fades in until %s", due)
 		}
+	})
+}
+
+// Who sets the times has them.
+func TestTimesAreThoseOfTheOptions(t *testing.T) {
+	followBy(t, Options{Debounce: time.Second, Grace: 3 * time.Second}, func(m *Membership, lists script) {
+		lists.say("a", "b")
+		lists.say("a")
+		pass(time.Second - 1)
+		expect(t, m, "a b", "")
+		pass(1)
+		expect(t, m, "a (b)", "")
+		pass(3*time.Second - 1)
+		expect(t, m, "a (b)", "")
+		pass(1)
+		expect(t, m, "a", "")
 	})
 }
 
