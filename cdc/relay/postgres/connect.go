@@ -226,7 +226,15 @@ func (l *Log) another(ctx context.Context, identity proxy.Identity) (*database, 
 }
 
 // look reads the tables, and then the fingerprint: what is altered in between
-// is announced once too often.
+// is announced once too often. What is published was seen to before, and that
+// may be long ago. So it is looked at once more, now that the fingerprint tells
+// of what is altered from here on:
+//
+//  1. the table is found to be published
+//  2. somebody drops it and makes another one, which is not
+//  3. the fingerprint is read
+//  4. none that follows has anything else published, so nothing is found altered,
+//     and no change of the table is ever shipped
 func (l *Log) look(ctx context.Context, s *server, d *database) error {
 	is, err := d.slot(ctx, l.opts.Slot)
 	if err != nil {
@@ -246,7 +254,13 @@ func (l *Log) look(ctx context.Context, s *server, d *database) error {
 			s.shapes[t] = is.shape
 		}
 	}
-	s.fingerprint, err = d.fingerprint(ctx, l.opts.Publication, l.tables)
+	if s.fingerprint, err = d.fingerprint(ctx, l.opts.Publication, l.tables); err != nil {
+		return err
+	}
 	l.metrics.moved()
+	todo, err := l.survey(ctx, d)
+	if err == nil && len(todo.statements) > 0 {
+		err = errAltered
+	}
 	return err
 }

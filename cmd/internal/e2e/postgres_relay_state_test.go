@@ -142,6 +142,26 @@ func TestRelayWaitsForWhatWasNotPublished(t *testing.T) {
 	})
 }
 
+// A table is made anew while a relay begins: after it has seen to it that the
+// table is published, and before it reads the log.
+func TestRelayNoticesATableMadeAnewWhileItBegins(t *testing.T) {
+	eachServer(t, func(t *testing.T, p *stack.Postgres) {
+		const users = `CREATE TABLE users (id int PRIMARY KEY, v int)`
+		stacktest.Exec(t, p, users)
+		open := newDatabaseClient(t, p)
+		open("BEGIN; SELECT pg_current_xact_id()") // which the slot waits for
+		topic := newShelf(2)
+		ship(t, logOptions(p), topic, usersSpec)
+		awaitQuery(t, p, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_create_logical_replication_slot%' AND wait_event_type = 'Lock'", "1")
+		stacktest.Exec(t, p, `DROP TABLE users`, users)
+		open("COMMIT")
+		awaitQuery(t, p, "SELECT count(*) FROM pg_publication_tables WHERE tablename = 'users'", "1")
+		topic.settled(t, p)
+		stacktest.Exec(t, p, `INSERT INTO users VALUES (1, 1)`)
+		topic.has(t, "insert users → id=1 v=1, last")
+	})
+}
+
 // newDatabaseClient returns a function that runs statements on one connection.
 func newDatabaseClient(t *testing.T, p *stack.Postgres) func(string) {
 	t.Helper()
