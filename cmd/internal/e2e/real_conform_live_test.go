@@ -126,7 +126,7 @@ func TestRealConformLive(t *testing.T) {
 }
 
 func (pt *provableTier) proves(t *testing.T) {
-	code, stdout, stderr := pt.prove(t, "--duration", "12s")
+	code, stdout, stderr := pt.prove(t, "--duration", "9s")
 	if code != 0 && code != 3 { // a machine that is busy proves too little
 		t.Fatalf("exit code %d:\n%s%s", code, stdout, stderr)
 	}

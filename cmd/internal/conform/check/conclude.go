@@ -45,6 +45,9 @@ func (t *tally) verdict() *Verdict {
 		sum, _ := w.countedBy(u)
 		for reason, n := range sum.Fills {
 			v.Reasons[reason] += int(n)
+			if w.run.Live { // nobody else has counted them
+				v.Fills += n
+			}
 		}
 	}
 	t.distributions(v)
