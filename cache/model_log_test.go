@@ -14,6 +14,7 @@ type modelLog struct {
 	logs    [][][]byte
 	last    []proxy.Position
 	doubled bool // each record is appended twice
+	lies    bool // the relay ships again what it shipped, as what comes next
 }
 
 // newStream makes the relay begin another stream, in all partitions that there
@@ -21,11 +22,15 @@ type modelLog struct {
 func (s *modelSource) newStream() {
 	s.stream = event.StreamID{Source: s.identity, Slot: "model", Topic: s.stream.Topic + 1, Partitions: len(s.logs)}
 	s.last = make([]proxy.Position, len(s.logs))
-	s.check = nil
+	s.check, s.lies = nil, false
 }
 
-// write appends a record to a partition.
+// write appends a record to a partition, unless it is there already: a relay
+// that begins anew is offered again what it may not have shipped.
 func (s *modelSource) write(p int, pos proxy.Position, ch *event.Change, cp *event.Checkpoint) {
+	if !s.lies && pos.Compare(s.last[p]) <= 0 {
+		return
+	}
 	r := &event.Record{Stream: s.stream.Hash(), Prev: s.last[p], Position: pos, Change: ch, Checkpoint: cp}
 	value := event.Append(nil, r)
 	s.logs[p] = append(s.logs[p], value)
@@ -41,40 +46,61 @@ func (s *modelSource) write(p int, pos proxy.Position, ch *event.Change, cp *eve
 func (s *modelSource) resend() {
 	back := s.w.rng.IntN(3)
 	s.shipped = max(0, s.shipped-back)
-	s.check = nil
+	s.check, s.lies = nil, true
 }
 
 // restartRelay makes a relay begin anew, as after a crash: it looks at what
-// the topic ends with. As long as anything tells the stream, it goes on with
-// that, also where a partition is empty; ours would make sure first that its
-// log goes back far enough, but a node must not rely on that.
+// the topic ends with, and ships what no checkpoint in each of the partitions
+// was in front of: that much its log still has. As long as anything tells the
+// stream, it goes on with that, also where a partition is empty; ours would make
+// sure first that its log goes back far enough for that one too, but a node must
+// not rely on it.
 func (s *modelSource) restartRelay() {
 	s.w.note("the relay restarts")
-	s.check = nil
-	last, told := make([]proxy.Position, len(s.logs)), false
-	for p := range s.logs {
-		pos, ours := s.lastOf(p)
-		if !ours && (len(s.logs[p]) > 0 || s.zombie != nil) {
+	s.check, s.lies = nil, false
+	last, told, forgotten := make([]proxy.Position, len(s.logs)), false, s.pos
+	for p, log := range s.logs {
+		record, check := s.lastOf(p)
+		if record == nil && (len(log) > 0 || s.zombie != nil) {
 			s.newStream() // the chain cannot go on behind what is another's
 			return
 		}
-		last[p], told = pos, told || ours
+		if record == nil {
+			continue
+		}
+		last[p], told = record.Position, true
+		if check == nil {
+			forgotten = 0
+		} else {
+			forgotten = min(forgotten, check.Position.Commit)
+		}
 	}
 	if !told || len(last) != s.stream.Partitions {
 		s.newStream()
 		return
 	}
 	s.last = last
+	for s.shipped > 0 && s.txs[s.shipped-1].pos > forgotten {
+		s.shipped--
+	}
 }
 
-// lastOf is the position of a partition's last record of the current stream.
-func (s *modelSource) lastOf(p int) (pos proxy.Position, ours bool) {
+// lastOf is a partition's last record of the current stream, and the last of
+// them that is a checkpoint; nil if there is none.
+func (s *modelSource) lastOf(p int) (record, check *event.Record) {
 	for _, value := range slices.Backward(s.logs[p]) {
-		if r, err := event.Decode(value); err == nil && r.Stream == s.stream.Hash() {
-			return r.Position, true
+		r, err := event.Decode(value)
+		if err != nil || r.Stream != s.stream.Hash() {
+			continue
+		}
+		if record == nil {
+			record = r
+		}
+		if r.Checkpoint != nil {
+			return record, r
 		}
 	}
-	return proxy.Position{}, false
+	return record, nil
 }
 
 // lose takes a record out of the log that the node has not read yet: a hole.
