@@ -104,6 +104,12 @@ func TestByHand(t *testing.T) {
 		}
 		return src(at)
 	}
+	farBack := func(at int) proxy.Time { // and there by three
+		if at > 5500 {
+			return src(at - 3000)
+		}
+		return src(at)
+	}
 	two := []any{wrote("a:1", 1, 10, 100, 110), wrote("a:1", 2, 20, 5000, 5010)}
 	for _, c := range []struct {
 		name    string
@@ -191,6 +197,8 @@ func TestByHand(t *testing.T) {
 
 		{name: "an as-of from before the source's clock was set back", clock: back, records: []any{wrote("a:1", 1, 10, 100, 110), wrote("a:1", 2, 20, 6100, 6110),
 			with(got("a:1", 10, 6200, 6201), proved(history.FromHit, 5400))}, excused: "C2 C4"},
+		{name: "an as-of to which the clock was set back later", clock: farBack, records: []any{wrote("a:1", 1, 10, 100, 110), wrote("a:1", 2, 20, 6500, 6510),
+			with(got("a:1", 10, 4900, 4901), proved(history.FromHit, 4890))}, excused: "C2"},
 		{name: "long after that", clock: back, records: []any{wrote("a:1", 1, 10, 100, 110), wrote("a:1", 2, 20, 9600, 9610),
 			with(got("a:1", 10, 9700, 9701), proved(history.FromHit, 8690))}, want: "C2"},
 		{name: "a value overwritten too long ago while a node's clock steps", records: append(two, &history.Fault{ID: 1, Name: "step", At: ms(6000), Clocks: true}, &history.Fault{ID: 1, Name: "step", At: ms(7000), End: true, Clocks: true},

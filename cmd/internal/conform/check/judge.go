@@ -122,7 +122,9 @@ func (j *judge) honest(a *answer) {
 	}
 	j.judgedAnswer(C2, a)
 	if a.over.source <= a.AsOf {
-		j.violatedByAge(C2, a, min(a.over.acked, a.Invoked), "%s was overwritten %s before its as-of", a.name(), a.AsOf.Sub(a.over.source))
+		// What was acked after the answer is before its as-of only by a clock
+		// that was set back in between.
+		j.violatedByAge(C2, a, min(a.over.acked, a.Invoked), max(a.over.acked, a.Answered), "%s was overwritten %s before its as-of", a.name(), a.AsOf.Sub(a.over.source))
 	}
 }
 
@@ -151,7 +153,7 @@ func (j *judge) fresh(a *answer) {
 		j.violated(id, a.Read, "%s", what)
 		return
 	}
-	j.violatedByAge(id, a, a.over.acked, "%s", what)
+	j.violatedByAge(id, a, a.over.acked, a.Answered, "%s", what)
 }
 
 // bound is what an answer may be late by. Where the use case prefers stale
@@ -176,16 +178,16 @@ func (j *judge) rule(a *answer) {
 	own := a.Mode == history.Plain || a.Mode == history.Many || a.Mode == history.Session
 	switch {
 	case a.AsOf > hi:
-		j.violatedByAge(C4, a, a.Invoked, "its as-of is %s ahead of the source's clock", a.AsOf.Sub(hi))
+		j.violatedByAge(C4, a, a.Invoked, a.Answered, "its as-of is %s ahead of the source's clock", a.AsOf.Sub(hi))
 	case a.Outside && (!own || a.useCase.MaxStale == 0 || a.Token != 0):
 		j.violated(C4, a.Read, "answered outside the bound, which nobody asked for")
 	case a.Origin == history.FromFill:
 	case a.Mode == history.Strong:
 		j.violated(C4, a.Read, "a STRONG read was a %s", a.Origin)
 	case lo.Sub(a.AsOf) > j.bound(a):
-		j.violatedByAge(C4, a, a.Invoked, "its as-of was %s old when the read began, and %s are allowed", lo.Sub(a.AsOf), j.bound(a))
+		j.violatedByAge(C4, a, a.Invoked, a.Answered, "its as-of was %s old when the read began, and %s are allowed", lo.Sub(a.AsOf), j.bound(a))
 	case a.Origin == history.FromHit && a.useCase.TTLMax > 0 && a.Upper != 0 && lo.Sub(a.Upper) > a.useCase.TTLMax:
-		j.violatedByAge(C4, a, a.Invoked, "it was last read or changed %s before, and an entry lives for %s", lo.Sub(a.Upper), a.useCase.TTLMax)
+		j.violatedByAge(C4, a, a.Invoked, a.Answered, "it was last read or changed %s before, and an entry lives for %s", lo.Sub(a.Upper), a.useCase.TTLMax)
 	case a.AsOf < a.Token:
 		j.violated(C4, a.Read, "its as-of is %s before the token", a.Token.Sub(a.AsOf))
 	}
@@ -257,7 +259,7 @@ func (j *judge) probe(a *answer) {
 	}
 	v.Late++
 	if !a.Outside {
-		j.violatedByAge(C10, a, wanted.acked, "answered with %s, %s after %d was acknowledged", a.name(), a.Invoked.Sub(wanted.acked), a.Probe)
+		j.violatedByAge(C10, a, wanted.acked, a.Answered, "answered with %s, %s after %d was acknowledged", a.name(), a.Invoked.Sub(wanted.acked), a.Probe)
 	}
 }
 
@@ -295,9 +297,9 @@ func (j *judge) violated(id ID, r *history.Read, what string, args ...any) {
 }
 
 // violatedByAge is violated for a finding that rests on the clocks, which must
-// not have been stepped since a moment.
-func (j *judge) violatedByAge(id ID, a *answer, since history.Time, what string, args ...any) {
-	if j.w.clock.stepped(min(since, a.Answered), a.Answered) {
+// not have been stepped from one moment to another.
+func (j *judge) violatedByAge(id ID, a *answer, from, to history.Time, what string, args ...any) {
+	if j.w.clock.stepped(min(from, to), to) {
 		j.counts[id].Excused++
 		return
 	}
