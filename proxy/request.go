@@ -18,6 +18,7 @@ type Freshness struct {
 type Request struct {
 	Key Key
 	Freshness
+	Unkept bool // another node owns the key: what is read for it is not kept here
 }
 
 // Origin says where an answer came from.
