@@ -126,7 +126,7 @@ func captured(t *testing.T) *Facts {
 		"connector.class": "io.debezium.connector.postgresql.PostgresConnector", "topic.prefix": "shop", "plugin.name": "pgoutput",
 		"skipped.operations": "none", "heartbeat.interval.ms": "250", "poll.interval.ms": "20", "database.user": "debezium",
 		"key.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter": "org.apache.kafka.connect.json.JsonConverter",
-		"table.include.list":    `public\.users,log\.visits,public\.freshet_checkpoint.*`,
+		"database.initial.statements": "set JIT=off", "table.include.list": `public\.users,log\.visits,public\.freshet_checkpoint.*`,
 		"transforms":            "rows,freshetCheckpoint1,freshetCheckpoint2",
 		"transforms.rows.type":  regexRouter,
 		"transforms.rows.regex": `(\w+)\.log\.(.*)`, "transforms.rows.replacement": "$1.$2",

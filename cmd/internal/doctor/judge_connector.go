@@ -74,9 +74,29 @@ func connectorSettings(f *Facts, c *Connector) []judged {
 	if f.postgres() && c.isPostgres() {
 		list = append(list,
 			is("plugin.name", "decoderbufs", "pgoutput", Error, "another plugin does not tell truncates"),
-			is("slot.drop.on.stop", "false", "false", Error, "what changes while the connector is stopped is lost, and nothing shows it"))
+			is("slot.drop.on.stop", "false", "false", Error, "what changes while the connector is stopped is lost, and nothing shows it"),
+			judged{c.compilesNothing(), Finding{Check: initialStatements, Level: Note, Found: cmp.Or(c.setting(initialStatements, ""), "is not set"), Wanted: noJIT + ", here or for the connector's role", Why: "compiling the heartbeat's query takes longer than carrying it out, each time: a stream that could bring ten checkpoints a second brings two",
+				Mend: set(initialStatements, c.withoutJIT())}})
 	}
 	return list
+}
+
+// What a connector says first on its connections, but that of the log.
+const (
+	initialStatements = "database.initial.statements"
+	noJIT             = "SET jit = off"
+)
+
+func (c *Connector) compilesNothing() bool {
+	return !c.isPostgres() || strings.Contains(strings.ToLower(c.setting(initialStatements, "")), "jit")
+}
+
+// withoutJIT is what a connector says first, and that nothing is to be compiled.
+func (c *Connector) withoutJIT() string {
+	if said := strings.TrimRight(c.setting(initialStatements, ""), "; "); said != "" {
+		return said + "; " + noJIT
+	}
+	return noJIT
 }
 
 func settingMillis(c *Connector, name string, otherwise int) time.Duration {

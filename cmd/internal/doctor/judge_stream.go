@@ -111,7 +111,10 @@ func leastBound(f *Facts) time.Duration {
 func Measured(f *Facts) (p pipeline.Pipeline, measured bool) {
 	p.Interval, p.Width = time.Duration(f.Config.Relay.CheckpointInterval), f.Clock.Width
 	if f.debezium() {
-		p.Interval = 0 // the connector's heartbeat says it
+		p.Interval = 0
+		for i := range f.Connectors {
+			p.Interval = max(p.Interval, settingMillis(&f.Connectors[i], "heartbeat.interval.ms", 0))
+		}
 	}
 	for i := range f.Topics {
 		if s := f.Topics[i].Stream; s != nil && s.Samples > 0 {
@@ -132,7 +135,10 @@ func judgeBounds(f *Facts) (out findings) {
 	p, measured := Measured(f)
 	smallest := p.SmallestBound()
 	carries := "the stream carries " + short(smallest)
-	if !measured {
+	switch {
+	case !measured && p.Interval == 0:
+		carries = "the stream was not measured"
+	case !measured:
 		carries = "the stream was not measured, and carries " + short(smallest) + " at best"
 	}
 	for _, u := range f.Config.UseCases {

@@ -225,6 +225,9 @@ func (p *Plan) addSettings(f *Facts, c *Connector) {
 	if settingMillis(c, "poll.interval.ms", 500).Milliseconds() > 100 {
 		p.Connector["poll.interval.ms"] = "50"
 	}
+	if !c.compilesNothing() {
+		p.Connector[initialStatements] = c.withoutJIT()
+	}
 	if len(p.routes) > 0 {
 		p.Connector["transforms"] = strings.Join(append(slices.Clone(p.before), p.routes...), ",")
 	}

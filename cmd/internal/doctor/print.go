@@ -183,13 +183,18 @@ func (p *page) fine(all []Finding) {
 }
 
 func (p *page) measure(m *Measure) {
-	if !m.Measured {
-		p.line("bound   the stream was not measured; at best it carries %s", short(m.pipeline.SmallestBound()))
-	} else {
-		p.line("bound   the smallest that the stream carries is %s", short(m.pipeline.SmallestBound()))
+	of := &m.pipeline
+	switch {
+	case m.Measured:
+		p.line("bound   the smallest that the stream carries is %s", short(of.SmallestBound()))
+		p.line("        = %s between checkpoints + %s delay (p99.9 of %d; half within %s) + %s width of the clock\n",
+			short(of.Interval), short(of.Delay), m.Samples, short(m.median), short(of.Width))
+	case of.Interval == 0:
+		p.line("bound   the stream was not measured, and nothing says how often it has checkpoints\n")
+	default:
+		p.line("bound   the stream was not measured; at best it carries %s", short(of.SmallestBound()))
+		p.line("        = %s between checkpoints, without any delay, + %s width of the clock\n", short(of.Interval), short(of.Width))
 	}
-	p.line("        = %s between checkpoints + %s delay (p99.9 of %d; half within %s) + %s width of the clock\n",
-		short(m.pipeline.Interval), short(m.pipeline.Delay), m.Samples, short(m.median), short(m.pipeline.Width))
 }
 
 func (p *page) verdict(r *Report) {

@@ -71,6 +71,28 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
+// What was not measured is not told as a figure.
+func TestUnmeasured(t *testing.T) {
+	silent := func(f *Facts) *Facts {
+		for i := range f.Topics {
+			f.Topics[i].Stream = nil
+		}
+		return f
+	}
+	unknown := silent(captured(t))
+	unknown.Connectors = nil
+	for want, f := range map[string]*Facts{
+		"not measured; at best it carries 10":                         silent(relayed(t)),  // what the relay's interval allows
+		"not measured; at best it carries 25":                         silent(captured(t)), // the heartbeat's
+		"not measured, and nothing says how often it has checkpoints": unknown,
+	} {
+		var b strings.Builder
+		if err := Examine(f).Text(&b); err != nil || !strings.Contains(b.String(), want) || strings.Contains(b.String(), "p99.9 of 0") {
+			t.Errorf("%v; it does not say %q, or speaks of delays:\n%s", err, want, &b)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	for level, f := range map[Level]*Facts{Error: sick(t), Note: relayed(t), OK: kept(t)} {
 		var b strings.Builder
