@@ -71,6 +71,7 @@ func (d *Deployment) connector() (map[string]string, error) {
 		"key.converter="+json, "value.converter="+json,
 		"key.converter.schemas.enable=false", "value.converter.schemas.enable=false",
 		"heartbeat.interval.ms=100", "heartbeat.action.query="+heartbeat, "poll.interval.ms=5",
+		"database.initial.statements=SET jit = off",
 		"retriable.restart.connector.wait.ms=200", "producer.override.client.id="+connector,
 	), nil
 }
