@@ -7,6 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // Faults are all that can be done to this deployment.
@@ -66,7 +67,7 @@ func (d *Deployment) farAway(n *part.Process) fault.Fault {
 			return err
 		}
 		w.Delay(part.Delta / 4)
-		part.Pause(ctx, part.Delta/2)
+		pause.For(ctx, part.Delta/2)
 		return woken(ctx)
 	}
 	f.End = d.Passing(n.Name())

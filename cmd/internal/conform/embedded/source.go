@@ -7,6 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
@@ -34,7 +35,7 @@ func (d *Deployment) clockOff(name string, by time.Duration) fault.Fault {
 	}
 	back := func(ctx context.Context) error {
 		err := step(0)(ctx)
-		part.Pause(ctx, 2*time.Second) // so that all have noticed
+		pause.For(ctx, 2*time.Second) // so that all have noticed
 		return err
 	}
 	f := part.Lasting(name, "source", time.Second, 2*time.Second, step(by), back)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
 
@@ -49,7 +50,7 @@ func (in *injector) inject(ctx context.Context, f *Fault) error {
 	}
 	err := f.Begin(whole)
 	if err == nil {
-		pause(ctx, f.Least+time.Duration(in.Int64N(int64(f.Most-f.Least)+1)))
+		pause.For(ctx, f.Least+time.Duration(in.Int64N(int64(f.Most-f.Least)+1)))
 	}
 	if f.End != nil {
 		err = errors.Join(err, f.End(whole))
@@ -66,14 +67,4 @@ func (in *injector) add(f *history.Fault) error {
 		return err
 	}
 	return in.log.Flush()
-}
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

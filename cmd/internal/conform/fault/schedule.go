@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // Plan says when which faults come.
@@ -30,7 +32,7 @@ func Run(ctx context.Context, p Plan, faults []Fault, log func() Record) error {
 	defer cancel()
 	var ids atomic.Uint64
 	if len(faults) > 0 {
-		pause(ctx, p.Calm)
+		pause.For(ctx, p.Calm)
 		if err := alone(ctx, p, faults, log(), &ids); err != nil {
 			return err
 		}
@@ -38,7 +40,7 @@ func Run(ctx context.Context, p Plan, faults []Fault, log func() Record) error {
 			return err
 		}
 	}
-	pause(whole, time.Until(start.Add(p.Total)))
+	pause.For(whole, time.Until(start.Add(p.Total)))
 	return nil
 }
 
@@ -51,7 +53,7 @@ func alone(ctx context.Context, p Plan, faults []Fault, log Record, ids *atomic.
 		if err := in.inject(ctx, &faults[i]); err != nil {
 			return err
 		}
-		pause(ctx, p.Rest)
+		pause.For(ctx, p.Rest)
 	}
 	return nil
 }
@@ -67,7 +69,7 @@ func mixed(ctx context.Context, p Plan, faults []Fault, log func() Record, ids *
 			for ctx.Err() == nil {
 				f := &faults[in.IntN(len(faults))]
 				if !held.take(f.Parts) {
-					pause(ctx, p.Rest/4)
+					pause.For(ctx, p.Rest/4)
 					continue
 				}
 				err := in.inject(ctx, f)
@@ -75,7 +77,7 @@ func mixed(ctx context.Context, p Plan, faults []Fault, log func() Record, ids *
 				if err != nil {
 					return err
 				}
-				pause(ctx, time.Duration(in.Int64N(int64(p.Rest)+1)))
+				pause.For(ctx, time.Duration(in.Int64N(int64(p.Rest)+1)))
 			}
 			return nil
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/run"
 )
 
@@ -129,20 +130,8 @@ func wait(ctx context.Context, n *config.ConformNode, most time.Duration) error 
 		case said != "":
 			last = said
 		}
-		if !pause(within, askAgain) {
+		if !pause.For(within, askAgain) {
 			return cmp.Or(ctx.Err(), fmt.Errorf("its /readyz: %s: mend that first", last))
 		}
-	}
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

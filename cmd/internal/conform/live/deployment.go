@@ -10,6 +10,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -144,7 +145,7 @@ func (d *Deployment) leave() error {
 			return nil
 		}
 		d.opts.Log.Warn("the database cannot be left as it was yet: trying again", "error", err)
-		pause(context.Background(), untilNext)
+		pause.For(context.Background(), untilNext)
 	}
 	return fmt.Errorf("the database could not be left as it was, so that is to be done by hand:\n\n%s\n%w", table.Script(d.db.Undo(d.there)), err)
 }

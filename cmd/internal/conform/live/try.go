@@ -10,6 +10,7 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -75,7 +76,7 @@ func available(ctx context.Context, c *client.Client, args ...string) (r client.
 	for deadline := time.Now().Add(untilWell); ; {
 		r, err = c.Do(args...)
 		var refused client.Refusal
-		if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "UNAVAILABLE") || time.Now().After(deadline) || !pause(ctx, askAgain) {
+		if !errors.As(err, &refused) || !strings.HasPrefix(string(refused), "UNAVAILABLE") || time.Now().After(deadline) || !pause.For(ctx, askAgain) {
 			return r, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -33,7 +34,7 @@ func (l *Load) echo(ctx context.Context, node string, d *draw) (err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	s := &sessionOf{l: l, node: node, conn: conn, log: l.history.Log(), d: d}
 	defer s.close()
-	for pause(ctx, d.around(echoPause)) {
+	for pause.For(ctx, d.around(echoPause)) {
 		if s.c == nil {
 			s.c = l.dial(ctx, node)
 		}
@@ -59,7 +60,7 @@ func (s *sessionOf) echo(ctx context.Context) error {
 	if err := s.l.transact(whole, s.conn, s.log, changes, "update", false); err != nil {
 		return err
 	}
-	if !pause(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
+	if !pause.For(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
 		return nil
 	}
 	for _, c := range changes {
@@ -78,7 +79,7 @@ func (s *sessionOf) echo(ctx context.Context) error {
 		if err := s.look(looked); err != nil {
 			return err
 		}
-		if !pause(ctx, echoPause) {
+		if !pause.For(ctx, echoPause) {
 			return nil
 		}
 	}

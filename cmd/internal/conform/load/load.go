@@ -10,6 +10,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
@@ -178,7 +179,7 @@ func (l *Load) dial(ctx context.Context, node string) *client.Client {
 			return c
 		}
 	}
-	pause(ctx, 20*time.Millisecond)
+	pause.For(ctx, 20*time.Millisecond)
 	return nil
 }
 
@@ -192,16 +193,4 @@ func (l *Load) enter(ctx context.Context, address string) (*client.Client, error
 		return nil, err
 	}
 	return c, nil
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -29,7 +30,7 @@ func (l *Load) probe(ctx context.Context, u *UseCase, d *draw) (err error) {
 		eyes[i] = &eye{l: l, node: node, log: l.history.Log()}
 		defer eyes[i].close()
 	}
-	for pause(ctx, probePause) {
+	for pause.For(ctx, probePause) {
 		id := hotHead + d.IntN(4*hotHead) // read often enough to be cached
 		done, err := conn.Transact(whole, []table.Change{{Op: table.Put, ID: id, Value: l.reserve(1)}}, false)
 		if err != nil {
@@ -43,7 +44,7 @@ func (l *Load) probe(ctx context.Context, u *UseCase, d *draw) (err error) {
 			return err
 		}
 		last := done.Logged[len(done.Logged)-1]
-		if !pause(ctx, max(0, done.Acked.Add(u.Bound).Sub(now()))) {
+		if !pause.For(ctx, max(0, done.Acked.Add(u.Bound).Sub(now()))) {
 			break
 		}
 		if err := look(ctx, eyes, u, id, last.Seq); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // The numbers of goroutines' luck: each kind has a range of its own.
@@ -56,7 +57,7 @@ func (l *Load) reader(ctx context.Context, node string, d *draw) error {
 			c.Close()
 		}
 	}()
-	for pause(ctx, d.around(l.opts.ReadPause)) {
+	for pause.For(ctx, d.around(l.opts.ReadPause)) {
 		if c == nil {
 			if c = l.dial(ctx, node); c == nil {
 				continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/proxy"
 )
@@ -24,7 +25,7 @@ func (l *Load) sessionClient(ctx context.Context, number int, node string, d *dr
 	s := &sessionOf{l: l, node: node, number: number, conn: conn, log: l.history.Log(), d: d}
 	d.cool = true
 	defer s.close()
-	for pause(ctx, d.around(l.opts.ReadPause)) {
+	for pause.For(ctx, d.around(l.opts.ReadPause)) {
 		if s.c == nil && !s.open(ctx) {
 			continue
 		}

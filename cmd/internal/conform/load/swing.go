@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -36,7 +37,7 @@ func (l *Load) swing(ctx context.Context, number int, node string, d *draw) (err
 		s.readers[i] = &sessionOf{l: l, node: node, log: l.history.Log(), d: d}
 		defer s.readers[i].close()
 	}
-	for pause(ctx, d.around(swingPause)) {
+	for pause.For(ctx, d.around(swingPause)) {
 		if err := s.once(ctx); err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func (s *swing) write(ctx context.Context) error {
 		if err := s.l.transact(context.WithoutCancel(ctx), s.conn, s.writes, changes, "update", false); err != nil {
 			return err
 		}
-		if !pause(ctx, swingBetween) {
+		if !pause.For(ctx, swingBetween) {
 			return nil
 		}
 	}
@@ -85,7 +86,7 @@ func (s *swing) write(ctx context.Context) error {
 // memory reads from the source, and again from memory.
 func (s *sessionOf) memory(ctx context.Context, id int) error {
 	for i := range 1 + swingReads {
-		if !pause(ctx, swingBetween/5) {
+		if !pause.For(ctx, swingBetween/5) {
 			return nil
 		}
 		if err := s.ask(id, i == 0); err != nil || s.c == nil {
@@ -98,7 +99,7 @@ func (s *sessionOf) memory(ctx context.Context, id int) error {
 // source reads from the source.
 func (s *sessionOf) source(ctx context.Context, id int) error {
 	for range swingReads {
-		if !pause(ctx, swingBetween) {
+		if !pause.For(ctx, swingBetween) {
 			return nil
 		}
 		if err := s.ask(id, true); err != nil || s.c == nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 )
 
@@ -28,7 +29,7 @@ func (l *Load) writer(ctx context.Context, d *draw) (err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	log := l.history.Log()
-	for pause(ctx, d.around(l.opts.WritePause)) {
+	for pause.For(ctx, d.around(l.opts.WritePause)) {
 		changes, op, undo := l.transaction(d)
 		// Who judges a run that goes on knows reads by what was written before.
 		if err := errors.Join(l.transact(whole, conn, log, changes, op, undo), log.Flush()); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // OfImages are those of how changes look: as other databases' logs have them.
@@ -38,19 +39,9 @@ func (t *Tier) Suspended(i int) fault.Fault {
 		if err := errors.Join(n.Order("slow", int64(slept+Delta/2))(ctx), hold(ctx), n.Order("slept", int64(slept))(ctx), n.Pause()); err != nil {
 			return err
 		}
-		Pause(ctx, slept)
+		pause.For(ctx, slept)
 		return errors.Join(n.Resume(), n.Order("slow", int64(Delta/2))(ctx))
 	}
 	f.End = func(ctx context.Context) error { return errors.Join(n.Order("slow", 0)(ctx), pass(ctx)) }
 	return f
-}
-
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

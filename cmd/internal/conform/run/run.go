@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -126,16 +125,4 @@ func (f *File) Path() string { return f.file.Name() }
 func (f *File) Close() error {
 	f.Writer.Close()
 	return errors.Join(<-f.ended, f.file.Close())
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

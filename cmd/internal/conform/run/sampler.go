@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // The times of the sampler.
@@ -47,7 +48,7 @@ func (s *sampler) begin(ctx context.Context) {
 }
 
 func (s *sampler) run(ctx context.Context) error {
-	for pause(ctx, sampleEvery) {
+	for pause.For(ctx, sampleEvery) {
 		if err := s.sample(ctx); err != nil {
 			return err
 		}
@@ -133,7 +134,7 @@ func (s *sampler) last(ctx context.Context) error {
 				break
 			}
 			before = sum
-			if !pause(ctx, sampleEvery) {
+			if !pause.For(ctx, sampleEvery) {
 				return ctx.Err()
 			}
 		}
@@ -152,7 +153,7 @@ func (s *sampler) ready(ctx context.Context) error {
 			if err == nil {
 				break
 			}
-			if !pause(ctx, 20*time.Millisecond) {
+			if !pause.For(ctx, 20*time.Millisecond) {
 				return fmt.Errorf("%s is not ready: %w: %s", node, err, strings.TrimSpace(why))
 			}
 		}

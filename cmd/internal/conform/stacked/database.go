@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
@@ -100,7 +101,7 @@ func (d *database) follow(ctx context.Context) (err error) {
 		if err != nil || n == "1" {
 			return err
 		}
-		if !pause(ctx, 10*time.Millisecond) {
+		if !pause.For(ctx, 10*time.Millisecond) {
 			return fmt.Errorf("the standby does not follow: %w", ctx.Err())
 		}
 	}
@@ -125,16 +126,4 @@ func (d *database) close() error {
 		w.Close()
 	}
 	return errors.Join(errs...)
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
@@ -119,7 +120,7 @@ func (p *postgresConn) patiently(ctx context.Context, f func(context.Context) er
 		if err == nil {
 			err = f(ctx)
 		}
-		if err == nil || !passing(err) || !pause(ctx, 20*time.Millisecond) {
+		if err == nil || !passing(err) || !pause.For(ctx, 20*time.Millisecond) {
 			return err
 		}
 	}
@@ -166,16 +167,4 @@ func passing(err error) bool {
 		return true
 	}
 	return false
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
