@@ -15,8 +15,14 @@
 // nothing because somebody else's server is down. Until the first list a node
 // is alone, which costs reads of the source, and no correctness.
 //
+// What a node says of itself is a record ([Encode], [Decode]), which gossip
+// carries. The other directories know addresses only: [Asked] asks each of
+// them, again and again, and so finds who is there, what they do and who does
+// not answer, whatever the directory.
+//
 // A view is an immutable value behind one atomic reference. [Membership.View]
 // may be called concurrently with everything.
 //
-// Read peer.go first, then membership.go, then the directories.
+// Read peer.go and record.go first, then membership.go, then the directories:
+// static.go, dns.go, asked.go.
 package membership

@@ -12,6 +12,11 @@ type Peer struct {
 	hashring.Member
 	// Address is where other nodes reach it, HOST:PORT.
 	Address string
+	// Clients is where clients of Redis reach it, and Redirects the one of its
+	// listeners that sends them to a key's owner; empty if it has none. A node
+	// that leaves out the host in what it says of itself is at the one where it
+	// was found.
+	Clients, Redirects string
 	// Version is that of its build, for people.
 	Version string
 	// Occupancy is its work in seconds per second, as it measured itself; 0 if
@@ -19,6 +24,12 @@ type Peer struct {
 	Occupancy float64
 	// Pass is the share of its keys that it passes to the next on the ring.
 	Pass float64
+	// Instance tells one process from another that has its name.
+	Instance uint64
+	// Misses names members that it waits for, a line each: they do not answer,
+	// and keep their keys. One of them that starts again learns by it that it
+	// was never gone.
+	Misses string
 }
 
 // Directory finds the members of a tier.

@@ -2,10 +2,12 @@ package gossip
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/memberlist"
 
 	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
 )
 
 const leaving = hashring.Leaving
@@ -14,9 +16,16 @@ const leaving = hashring.Leaving
 // held: they do not wait and do not call back.
 type delegate struct{ d *Directory }
 
-// NodeMeta is this node's record. It fits: its words are bounded.
-func (g delegate) NodeMeta(int) []byte {
-	record, err := encode(*g.d.self.Load())
+// NodeMeta is this node's record. It fits: its words are bounded, the name
+// travels beside it, and whom the node misses stays out where there is no room.
+func (g delegate) NodeMeta(limit int) []byte {
+	self := *g.d.self.Load()
+	self.Name = ""
+	record, err := membership.Encode(self)
+	for err == nil && len(record) > limit && self.Misses != "" {
+		_, self.Misses, _ = strings.Cut(self.Misses, "\n")
+		record, err = membership.Encode(self)
+	}
 	if err != nil {
 		return nil // Announce let nothing pass that does not encode
 	}

@@ -18,6 +18,6 @@
 // memberlist does not wait for its own goroutines: some may run on for moments
 // after [Directory.Run] has returned.
 //
-// Read gossip.go first, then record.go (what travels) and log.go (what the
+// Read gossip.go first, then delegate.go (what travels) and log.go (what the
 // library says).
 package gossip

@@ -38,6 +38,9 @@ type Options struct {
 	Every time.Duration
 }
 
+// maxTier bounds the name of a tier, which is in front of every message.
+const maxTier = 64
+
 // Directory is the members that gossip. It may be run once.
 type Directory struct {
 	options Options
@@ -46,6 +49,7 @@ type Directory struct {
 	self    atomic.Pointer[membership.Peer]
 	changed chan struct{} // someone else
 	news    chan struct{} // to tell of this node
+	urgent  chan struct{} // to do so at once
 
 	mu      sync.Mutex
 	nodes   map[string]memberlist.Node
@@ -59,11 +63,11 @@ func New(self membership.Peer, log *slog.Logger, o Options) (*Directory, error) 
 	if err := self.Check(); err != nil {
 		return nil, err
 	}
-	if _, err := encode(self); err != nil {
+	if _, err := membership.Encode(self); err != nil {
 		return nil, err
 	}
-	if len(o.Tier) > maxText {
-		return nil, fmt.Errorf("tier %q has more than %d bytes", o.Tier, maxText)
+	if len(o.Tier) > maxTier {
+		return nil, fmt.Errorf("tier %q has more than %d bytes", o.Tier, maxTier)
 	}
 	if len(o.Key) > 0 {
 		if err := memberlist.ValidateKey(o.Key); err != nil {
@@ -75,6 +79,7 @@ func New(self membership.Peer, log *slog.Logger, o Options) (*Directory, error) 
 		log:     log,
 		changed: make(chan struct{}, 1),
 		news:    make(chan struct{}, 1),
+		urgent:  make(chan struct{}, 1),
 		nodes:   map[string]memberlist.Node{},
 		trouble: map[string]time.Time{},
 	}
@@ -116,16 +121,19 @@ func split(address string) (host string, port int, err error) {
 
 var errKey = errors.New("gossip: messages that the key does not open: is it the same on all nodes?")
 
-// Announce changes what the others are told of this node; its name stays.
+// Announce changes what the others are told of this node; its name stays. A
+// new state is told at once.
 func (d *Directory) Announce(self membership.Peer) error {
 	if err := self.Check(); err != nil {
 		return err
 	}
-	if _, err := encode(self); err != nil {
+	if _, err := membership.Encode(self); err != nil {
 		return err
 	}
 	self.Name = d.config.Name
-	d.self.Store(&self)
+	if before := d.self.Swap(&self); before.State != self.State {
+		signal(d.urgent)
+	}
 	signal(d.news)
 	return nil
 }
@@ -152,6 +160,8 @@ func (d *Directory) Run(ctx context.Context, tell func([]membership.Peer, error)
 		case <-news:
 			news = nil
 			quiet.Reset(d.options.Every)
+			d.spread(list)
+		case <-d.urgent:
 			d.spread(list)
 		case <-d.changed:
 		case <-ctx.Done():
@@ -209,7 +219,7 @@ func (d *Directory) known() []memberlist.Node {
 func (d *Directory) peers() (peers []membership.Peer, _ error) {
 	var problems []error
 	for _, n := range d.known() {
-		p, err := decode(n.Name, n.Meta)
+		p, err := membership.Decode(n.Name, n.Addr.String(), n.Meta)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("gossip: what member %q at %s says of itself: %w", n.Name, n.Address(), err))
 			continue
