@@ -21,7 +21,7 @@ type Config struct {
 	Relay    Relay     `yaml:"relay" doc:"What ships the changes: used by \"freshet relay\" only."`
 	UseCases []UseCase `yaml:"use_cases" doc:"The mapped tables. A use case's name is the prefix of its keys."`
 	Users    []User    `yaml:"users" doc:"Who may connect, and do what. Without users, everybody who reaches node.listen may do everything."`
-	Ring     Ring      `yaml:"ring" doc:"Who owns which key. Without members, this node owns all."`
+	Tier     Tier      `yaml:"tier" doc:"The nodes among which this one is: each key has an owner, and any node may be asked. It has one directory (members, dns, gossip or kubernetes); without, this node is alone."`
 	Audit    Audit     `yaml:"audit" doc:"Compares what is cached with the source, off the request path."`
 	Conform  Conform   `yaml:"conform" doc:"What \"freshet conform --config\" has to know of this deployment, and may do to it: not used by anything else."`
 
@@ -31,20 +31,22 @@ type Config struct {
 
 // Node is what this process listens on, and its limits.
 type Node struct {
-	Listen        string   `yaml:"listen" default:"127.0.0.1:6400" doc:"Address for Redis clients."`
-	Admin         string   `yaml:"admin" default:"127.0.0.1:6480" doc:"Address for /metrics, /healthz, /readyz and pprof. Keep it private."`
-	MaxClients    int      `yaml:"max_clients" default:"10000" min:"1" max:"1000000" doc:"Connections at a time; one more is refused."`
-	IdleTimeout   Duration `yaml:"idle_timeout" default:"0s" min:"0s" doc:"A connection that sends nothing for this long is closed; 0s: never."`
-	WriteTimeout  Duration `yaml:"write_timeout" default:"10s" min:"10ms" doc:"A client that takes none of its replies for this long is disconnected."`
-	MaxArgs       int      `yaml:"max_args" default:"1048576" min:"16" max:"16777216" doc:"Arguments of one request."`
-	MaxBulk       Size     `yaml:"max_bulk" default:"16MiB" min:"1KiB" max:"512MiB" doc:"The longest argument a client may send."`
-	MaxInline     Size     `yaml:"max_inline" default:"64KiB" min:"1KiB" max:"1MiB" doc:"The longest request that is a line of words."`
-	MaxReplies    Size     `yaml:"max_replies" default:"64MiB" min:"64KiB" max:"4GiB" doc:"Replies held for one connection that does not read them."`
-	DrainTimeout  Duration `yaml:"drain_timeout" default:"10s" min:"0s" max:"10m" doc:"At the end, how long connections may finish what they have sent."`
-	ProbeInterval Duration `yaml:"probe_interval" default:"50ms" min:"5ms" max:"10s" doc:"How often the source's clock is read. Rarer widens the clock interval by 200 ppm."`
-	Insecure      bool     `yaml:"insecure" default:"false" doc:"Listen where others can reach this node, though there are no users."`
-	LogLevel      string   `yaml:"log_level" default:"info" enum:"debug,info,warn,error" doc:"The least level that is logged."`
-	BeforeAuth    Stranger `yaml:"before_auth" doc:"Limits of connections that have not authenticated yet, where there are users."`
+	Listen        string     `yaml:"listen" default:"127.0.0.1:6400" doc:"Address for Redis clients."`
+	Routing       string     `yaml:"routing" default:"forward" enum:"forward,redirect" doc:"Who answers for a key that another node owns: this node, which asks the owner, or, for clients of Redis Cluster, the owner, to which they are sent."`
+	Listeners     []Listener `yaml:"listeners" doc:"More addresses for Redis clients."`
+	Admin         string     `yaml:"admin" default:"127.0.0.1:6480" doc:"Address for /metrics, /healthz, /readyz and pprof. Keep it private."`
+	MaxClients    int        `yaml:"max_clients" default:"10000" min:"1" max:"1000000" doc:"Connections at a time; one more is refused."`
+	IdleTimeout   Duration   `yaml:"idle_timeout" default:"0s" min:"0s" doc:"A connection that sends nothing for this long is closed; 0s: never."`
+	WriteTimeout  Duration   `yaml:"write_timeout" default:"10s" min:"10ms" doc:"A client that takes none of its replies for this long is disconnected."`
+	MaxArgs       int        `yaml:"max_args" default:"1048576" min:"16" max:"16777216" doc:"Arguments of one request."`
+	MaxBulk       Size       `yaml:"max_bulk" default:"16MiB" min:"1KiB" max:"512MiB" doc:"The longest argument a client may send."`
+	MaxInline     Size       `yaml:"max_inline" default:"64KiB" min:"1KiB" max:"1MiB" doc:"The longest request that is a line of words."`
+	MaxReplies    Size       `yaml:"max_replies" default:"64MiB" min:"64KiB" max:"4GiB" doc:"Replies held for one connection that does not read them."`
+	DrainTimeout  Duration   `yaml:"drain_timeout" default:"10s" min:"0s" max:"10m" doc:"At the end, how long connections may finish what they have sent."`
+	ProbeInterval Duration   `yaml:"probe_interval" default:"50ms" min:"5ms" max:"10s" doc:"How often the source's clock is read. Rarer widens the clock interval by 200 ppm."`
+	Insecure      bool       `yaml:"insecure" default:"false" doc:"Listen where others can reach this node, though there are no users."`
+	LogLevel      string     `yaml:"log_level" default:"info" enum:"debug,info,warn,error" doc:"The least level that is logged."`
+	BeforeAuth    Stranger   `yaml:"before_auth" doc:"Limits of connections that have not authenticated yet, where there are users."`
 }
 
 // Stranger limits connections that have not said who they are.
@@ -147,12 +149,6 @@ type UseCase struct {
 	Timeout       Duration `yaml:"timeout" default:"1s" min:"1ms" max:"1m" doc:"How long one read of the source may take."`
 }
 
-// Ring is the static membership of a tier.
-type Ring struct {
-	Self    string   `yaml:"self" doc:"This node's name among the members. Required with members."`
-	Members []string `yaml:"members" doc:"The names of all nodes, in any order."`
-}
-
 // Default returns a configuration in which every setting has its default.
 // Settings without one (a source, use cases) are still to be given.
 func Default() *Config {
@@ -191,13 +187,18 @@ func Parse(path string, data []byte, lookup func(string) (string, bool)) (*Confi
 			return nil, c.errorf(at, "%w", err)
 		}
 	}
+	var errs []error
+	c.Tier.fromEnvironment(lookup, func(path, format string, args ...any) { errs = append(errs, c.errorf(path, format, args...)) })
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
 	return c, nil
 }
 
 // secrets walks all settings that refer to one.
 func (c *Config) secrets() iter.Seq2[string, *Secret] {
 	return func(yield func(string, *Secret) bool) {
-		if !yield("stream.kafka.sasl.password", &c.Stream.Kafka.SASL.Password) || !yield("source.postgres.url", &c.Source.Postgres.URL) {
+		if !yield("stream.kafka.sasl.password", &c.Stream.Kafka.SASL.Password) || !yield("source.postgres.url", &c.Source.Postgres.URL) || !yield("tier.key", &c.Tier.Key) {
 			return
 		}
 		for i := range c.Source.Postgres.Replicas {
@@ -229,8 +230,11 @@ func decode(path string, data []byte) (*Config, error) {
 // resolve makes paths that are relative to the configuration's folder
 // relative to the working one.
 func (c *Config) resolve(dir string) {
-	tls := &c.Stream.Kafka.TLS
-	for _, p := range []*string{&c.Source.SQLite.Path, &tls.CAFile, &tls.CertFile, &tls.KeyFile} {
+	broker, peer, kubernetes := &c.Stream.Kafka.TLS, &c.Tier.TLS, &c.Tier.Kubernetes
+	for _, p := range []*string{
+		&c.Source.SQLite.Path, &broker.CAFile, &broker.CertFile, &broker.KeyFile,
+		&peer.CAFile, &peer.CertFile, &peer.KeyFile, &kubernetes.TokenFile, &kubernetes.CAFile,
+	} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}

@@ -29,6 +29,7 @@ func TestExamplesLoad(t *testing.T) {
 		}
 		if _, err := Parse(f, data, env(map[string]string{
 			"KAFKA_PASSWORD": "s3cret", "SHOP_PASSWORD": "s3same", "DATABASE_URL": "postgres://a", "REPLICA_URL": "postgres://b",
+			"HOSTNAME": "cache-1", "TIER_KEY": "0123456789abcdef",
 		})); err != nil {
 			t.Error(err)
 		}
@@ -41,7 +42,9 @@ func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Parse(f, data, env(map[string]string{"KAFKA_PASSWORD": "s3cret", "SHOP_PASSWORD": "s3same"}))
+	c, err := Parse(f, data, env(map[string]string{
+		"KAFKA_PASSWORD": "s3cret", "SHOP_PASSWORD": "s3same", "HOSTNAME": "cache-1", "TIER_KEY": "0123456789abcdef",
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +62,11 @@ func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
 		{"default that is true", c.UseCases[3].RefreshAhead, true},
 		{"secret", c.Stream.Kafka.SASL.Password.Value(), "s3cret"},
 		{"secret in a list item", c.Users[0].Password.Value(), "s3same"},
+		{"of the environment", c.Tier.Name, "cache-1"},
+		{"key", c.Tier.Key.Value(), "0123456789abcdef"},
 		{"rights", c.Users[0].Rights, Rights{Read: []string{"*"}, Write: []string{"session", "orders"}}},
 		{"hash", strings.HasPrefix(c.Users[1].Password.Value(), "$argon2id$"), true},
-		{"hash, printed", fmt.Sprintf("%v %+v", c.Users[1].Password, c.Users[1]), "a hash {Name:operator Password:a hash Rights:{Read:[] Write:[] Admin:[*]}}"},
+		{"hash, printed", fmt.Sprintf("%v %+v", c.Users[1].Password, c.Users[1]), "a hash {Name:operator Password:a hash Priority:normal Rights:{Read:[] Write:[] Admin:[*]}}"},
 	} {
 		if !reflect.DeepEqual(e.got, e.want) {
 			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
@@ -97,6 +102,23 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 			if out := fmt.Sprintf(verb, c.Stream.Kafka.SASL.Password) + fmt.Sprintf(verb, c.Stream.Kafka.SASL); strings.Contains(out, "hunter2") {
 				t.Errorf("%s prints %s", verb, out)
 			}
+		}
+	}
+}
+
+// What is of one machine is known once its environment is.
+func TestTierOfAnEnvironment(t *testing.T) {
+	text := minimal + "tier: {name: '${NAME}', announce: '${AT}', key: '${KEY}', members: ['h:1']}\n"
+	for _, c := range []struct{ name, at, key, want string }{
+		{"a", "h:1", "0123456789abcdef", ""},
+		{"a\x00", "h:1", "0123456789abcdef", "tier.name: "},
+		{"a", "0.0.0.0:1", "0123456789abcdef", "tier.announce: 0.0.0.0:1 is no address that others can reach"},
+		{"a", "h", "0123456789abcdef", "tier.announce: "},
+		{"a", "h:1", "0123456789abcde", "tier.key: has 15 bytes; use at least 16"},
+	} {
+		_, err := Parse("f.yaml", []byte(text), env(map[string]string{"NAME": c.name, "AT": c.at, "KEY": c.key}))
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.key)) {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 type User struct {
 	Name     string   `yaml:"name" doc:"What AUTH names; AUTH with a password alone means the user default. Required."`
 	Password Password `yaml:"password" doc:"The password behind ${NAME} or file:PATH, or its hash, there or here, as \"freshet hash-password\" prints it. Required."`
+	Priority string   `yaml:"priority" default:"normal" enum:"normal,low" doc:"Whose requests are refused first where too many wait."`
 	Rights   Rights   `yaml:"rights" doc:"What they may do. Each right includes those above it."`
 }
 
@@ -43,9 +44,6 @@ func parsePassword(s string) (Password, error) {
 var userName = regexp.MustCompile(`^[!-~]{1,64}$`)
 
 func (c *Config) validateUsers(bad reporter) {
-	if len(c.Users) == 0 && !c.Node.Insecure && checkAddress(c.Node.Listen) == nil && !Loopback(c.Node.Listen) {
-		bad("node.listen", "others can reach %s, and there are no users; add users, or set node.insecure: true if the network itself keeps strangers out", c.Node.Listen)
-	}
 	for i, u := range c.Users {
 		at := func(setting string) string { return fmt.Sprintf("users[%d].%s", i, setting) }
 		if !userName.MatchString(u.Name) {

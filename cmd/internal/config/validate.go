@@ -24,7 +24,7 @@ func (c *Config) Validate() error {
 	c.validateStream(bad)
 	c.validateUseCases(bad)
 	c.validateUsers(bad)
-	c.validateRing(bad)
+	c.validateTier(bad)
 	c.validateDebezium(bad)
 	c.validateConform(bad)
 	return errors.Join(errs...)
@@ -33,16 +33,11 @@ func (c *Config) Validate() error {
 type reporter func(path, format string, args ...any)
 
 func (c *Config) validateNode(bad reporter) {
-	addresses := []struct{ path, value string }{
-		{"node.listen", c.Node.Listen}, {"node.admin", c.Node.Admin}, {"relay.admin", c.Relay.Admin},
-	}
-	for _, a := range addresses {
+	c.validateListeners(bad)
+	for _, a := range []struct{ path, value string }{{"node.admin", c.Node.Admin}, {"relay.admin", c.Relay.Admin}} {
 		if err := checkAddress(a.value); err != nil {
 			bad(a.path, "%w", err)
 		}
-	}
-	if c.Node.Listen == c.Node.Admin && !anyPort(c.Node.Admin) {
-		bad("node.admin", "%s is node.listen too; give it a port of its own", c.Node.Admin)
 	}
 }
 
@@ -169,24 +164,6 @@ func validateLimits(at func(string) string, u *UseCase, bad reporter) {
 	}
 	if u.OnUnavailable != "stale" && u.MaxStale != 0 {
 		bad(at("max_stale"), "has no effect with on_unavailable: %s; set that to stale or remove this", u.OnUnavailable)
-	}
-}
-
-func (c *Config) validateRing(bad reporter) {
-	r := &c.Ring
-	if len(r.Members) == 0 {
-		if r.Self != "" {
-			bad("ring.self", "is given, but ring.members is empty; list all nodes there or remove it")
-		}
-		return
-	}
-	if !slices.Contains(r.Members, r.Self) {
-		bad("ring.self", "%q is not one of ring.members; name this node as it stands there", r.Self)
-	}
-	for i, m := range r.Members {
-		if m == "" || slices.Contains(r.Members[:i], m) {
-			bad(fmt.Sprintf("ring.members[%d]", i), "%q is empty or given twice; name each node once", m)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,26 +145,13 @@ func (n *Node) assemble(seams Seams) (err error) {
 	return nil
 }
 
-// ringOf places the slots over the configured members, or over this node
-// alone.
+// ringOf places the slots over this node alone.
 func ringOf(c *config.Config) (*hashring.Rings, error) {
-	names := c.Ring.Members
-	if len(names) == 0 {
-		names = []string{self(c)}
-	}
-	members := make([]hashring.Member, len(names))
-	for i, name := range names {
-		members[i] = hashring.Member{Name: name, Weight: 1}
-	}
-	return hashring.New(hashring.Options{}, 1, members, time.Now())
+	return hashring.New(hashring.Options{}, 1, []hashring.Member{{Name: self(c), Weight: 1}}, time.Now())
 }
 
-func self(c *config.Config) string {
-	if c.Ring.Self != "" {
-		return c.Ring.Self
-	}
-	return c.Node.Listen
-}
+// self is how this node names itself.
+func self(c *config.Config) string { return cmp.Or(c.Tier.Name, c.Node.Listen) }
 
 // listen takes a port. setting is where another address is to be given.
 func listen(address, setting string) (net.Listener, error) {
