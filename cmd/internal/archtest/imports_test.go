@@ -50,6 +50,8 @@ var layers = []struct {
 	{"proxy/source/sourcetest", []string{"proxy", "proxy/source/row"}, "the suite every source passes"},
 	{"proxy/acl", []string{"proxy"}, "who is who; what they ask for, it does not know"},
 	{"proxy/resp", nil, "bytes and nothing else"},
+	{"proxy/hot", nil, "counts keys, whatever they mean"},
+	{"proxy/route", []string{"proxy", "proxy/hook", "proxy/hot"}, "a Source over a Source and others elsewhere: how they are reached, and how it is found who owns what, it knows as interfaces"},
 	{"proxy/command", []string{"proxy", "proxy/hook", "proxy/resp", "proxy/source/row"}, "from bytes to Sources; which Source it is, it does not know"},
 	{"proxy/server", []string{"proxy/command", "proxy/resp"}, "carries bytes to commands"},
 	{"cache", []string{"proxy", "proxy/hook", "proxy/source/row", "cache/store", "cache/fill"}, "a Source over a Source: neither Kafka, nor RESP, nor rings"},
