@@ -43,7 +43,7 @@ const (
 	noFaults   = "none"
 	lateFills  = "late answers of the source+late acknowledgements"
 	lateStream = "stream delayed by 500ms"
-	lateBoth   = "slower source+stream delayed by 100ms"
+	lateBoth   = "slow source+stream delayed by 100ms"
 	images     = "images in between+images incomplete"
 	otherLog   = "log cut under a frozen node,topic made anew"
 )
