@@ -16,6 +16,7 @@ const (
 type Rights struct {
 	ByUseCase []Right // by its ID
 	Rest      Right   // with what is no use case: names there are none of, and the node itself
+	Caller    *Caller // who they are to a Source; nil: nobody in particular
 }
 
 // Of returns the right to a use case.

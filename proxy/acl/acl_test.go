@@ -52,7 +52,7 @@ const (
 
 func TestRights(t *testing.T) {
 	u := made(t, User{Name: "a", Password: "pw", Read: []string{"*"}, Write: []string{"order*"}, Admin: []string{"orders"}},
-		User{Name: "b", Password: "pw", Read: []string{"users"}}, User{Name: "c", Password: "pw"}, User{Name: "root", Password: "pw", Admin: []string{"*"}})
+		User{Name: "b", Password: "pw", Read: []string{"users"}}, User{Name: "c", Password: "pw"}, User{Name: "root", Password: "pw", Low: true, Admin: []string{"*"}})
 	for name, want := range map[string]proxy.Rights{
 		"a":    {ByUseCase: []proxy.Right{proxy.MayRead, proxy.MayAdmin, proxy.MayWrite}, Rest: proxy.MayRead},
 		"b":    {ByUseCase: []proxy.Right{proxy.MayRead, proxy.MayNothing, proxy.MayNothing}},
@@ -60,8 +60,11 @@ func TestRights(t *testing.T) {
 		"root": {ByUseCase: []proxy.Right{proxy.MayAdmin, proxy.MayAdmin, proxy.MayAdmin}, Rest: proxy.MayAdmin},
 	} {
 		got, err := u.Login([]byte(name), []byte("pw"))
-		if err != nil || fmt.Sprint(*got) != fmt.Sprint(want) {
+		if err != nil || fmt.Sprint(got.ByUseCase, got.Rest) != fmt.Sprint(want.ByUseCase, want.Rest) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, want)
+		}
+		if caller := (proxy.Caller{Name: name, Low: name == "root"}); *got.Caller != caller {
+			t.Errorf("%s calls as %v", name, *got.Caller)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 type User struct {
 	Name     string
 	Password string // itself, or its hash
+	Low      bool   // of low priority
 
 	// The use cases they have each right to: names, or patterns with '*'.
 	Read, Write, Admin []string
@@ -67,6 +68,7 @@ func (u *Users) add(catalog *proxy.Catalog, given User) (err error) {
 	if who.rights, err = rights(catalog, given); err != nil {
 		return err
 	}
+	who.rights.Caller = &proxy.Caller{Name: given.Name, Low: given.Low}
 	if IsHash(given.Password) {
 		if who.hash, err = parseHash(given.Password); err != nil {
 			return fmt.Errorf("password: %w", err)

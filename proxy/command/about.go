@@ -146,12 +146,9 @@ func (s *Session) commandGetKeys(args [][]byte) {
 		s.refuse(errKeysArity)
 		return
 	}
-	last := cmd.keys[1]
-	if last < 0 {
-		last += len(request)
-	}
 	var keys [][]byte
-	for i := cmd.keys[0]; i <= last; i += cmd.keys[2] {
+	first, last, step := cmd.span(len(request))
+	for i := first; i <= last; i += step {
 		keys = append(keys, request[i])
 	}
 	s.w.Array(len(keys))

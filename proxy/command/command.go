@@ -43,6 +43,7 @@ type Options struct {
 	Scanner    proxy.Scanner // lists keys; default nil: SCAN is refused
 	Memory     Memory        // what is held here; default nil: nothing
 	Settings   [][2]string   // what CONFIG GET tells, beside what is true of every node
+	Cluster    Cluster       // for sessions that redirect; default nil: there are none
 	Version    string        // of Freshet, as INFO tells it; default "devel"
 }
 

@@ -39,6 +39,7 @@ func (s *Session) quit([][]byte) {
 func (s *Session) resetConn([][]byte) {
 	s.w.V3, s.name, s.guarantees, s.multiState = false, nil, guarantees{}, multiState{}
 	s.quiet, s.user = quiet{}, defaultUser
+	s.readOnly, s.asking = false, 0
 	s.enter(s.all.first)
 	s.w.Simple("RESET")
 }

@@ -134,6 +134,7 @@ func (s *Session) settle(ctx context.Context) bool {
 		return true
 	}
 	hook.At("command.settle")
+	ctx = s.behalf.of(ctx, s.rights.Caller)
 	if len(p.requests) > 0 {
 		s.load(ctx)
 	}

@@ -136,7 +136,7 @@ func (s *Session) helloReply() {
 	s.w.Int(version)
 	s.w.BulkString("id")
 	s.w.Int(s.id)
-	s.pair("mode", "standalone")
+	s.pair("mode", s.mode())
 	s.pair("role", "master")
 	s.w.BulkString("modules")
 	s.w.Array(0)

@@ -20,9 +20,9 @@ func (nothing) EntryBytes(proxy.Key) (int, bool) { return 0, false }
 func (nothing) Used() (used, bound int64)        { return 0, 0 }
 
 // settings are what Redis' settings would be on any node.
-func settings() [][2]string {
+func (s *Session) settings() [][2]string {
 	return [][2]string{
-		{"databases", "1"}, {"save", ""}, {"appendonly", "no"}, {"cluster-enabled", "no"},
+		{"databases", "1"}, {"save", ""}, {"appendonly", "no"}, {"cluster-enabled", yesOrNo(s.cluster != nil)},
 		{"maxmemory-policy", "allkeys-lfu"}, {"notify-keyspace-events", ""}, {"slowlog-log-slower-than", "-1"},
 	}
 }
@@ -39,7 +39,7 @@ func (s *Session) configGet(args [][]byte) {
 		return
 	}
 	var found [][2]string
-	for _, setting := range append(settings(), s.all.opts.Settings...) {
+	for _, setting := range append(s.settings(), s.all.opts.Settings...) {
 		for _, pattern := range args[2:] {
 			if matches(lower(nil, pattern), []byte(setting[0])) {
 				found = append(found, setting)
@@ -127,14 +127,14 @@ func (s *Session) infoSections() [][2]string {
 		keyspace = fmt.Sprintf("db0:keys=%d,expires=0,avg_ttl=0\r\n", n)
 	}
 	return [][2]string{
-		{"Server", fmt.Sprintf("redis_version:%s\r\nredis_mode:standalone\r\nfreshet_version:%s\r\nos:%s\r\narch_bits:64\r\nprocess_id:%d\r\nuptime_in_seconds:%d\r\n",
-			redisVersion, s.all.opts.Version, runtime.GOOS, os.Getpid(), int64(time.Since(s.all.started).Seconds()))},
+		{"Server", fmt.Sprintf("redis_version:%s\r\nredis_mode:%s\r\nfreshet_version:%s\r\nos:%s\r\narch_bits:64\r\nprocess_id:%d\r\nuptime_in_seconds:%d\r\n",
+			redisVersion, s.mode(), s.all.opts.Version, runtime.GOOS, os.Getpid(), int64(time.Since(s.all.started).Seconds()))},
 		{"Clients", fmt.Sprintf("connected_clients:%d\r\nblocked_clients:0\r\n", s.all.clients.count())},
 		{"Memory", fmt.Sprintf("used_memory:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:allkeys-lfu\r\n", used, bound)},
 		{"Persistence", "loading:0\r\n"},
 		{"Stats", fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\n", s.all.lastID.Load(), calls)},
 		{"Replication", "role:master\r\nconnected_slaves:0\r\n"},
-		{"Cluster", "cluster_enabled:0\r\n"},
+		{"Cluster", fmt.Sprintf("cluster_enabled:%d\r\n", bit(s.cluster != nil))},
 		{"Keyspace", keyspace},
 	}
 }
@@ -146,4 +146,9 @@ func (s *Session) role([][]byte) {
 	s.w.Array(0)
 }
 
-func (s *Session) cluster([][]byte) { s.refuse(errNoCluster) }
+func yesOrNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

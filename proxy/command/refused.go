@@ -32,6 +32,13 @@ func notOffered(name string) refusal {
 		return "ERR client-side caching is not offered: read with a bound, and keep nothing beyond it"
 	case "config|set", "config|rewrite", "config|resetstat":
 		return "ERR settings are changed in the node's configuration file"
+	case "cluster|countkeysinslot", "cluster|getkeysinslot":
+		return "ERR keys are not kept by slot: SCAN lists those of the database"
+	case "cluster|replicas", "cluster|slaves", "cluster|replicate", "cluster|failover", "cluster|count-failure-reports":
+		return "ERR nodes have no replicas: any node answers for any key"
+	case "cluster|addslots", "cluster|addslotsrange", "cluster|delslots", "cluster|delslotsrange", "cluster|flushslots", "cluster|setslot",
+		"cluster|bumpepoch", "cluster|forget", "cluster|meet", "cluster|reset", "cluster|saveconfig", "cluster|set-config-epoch", "cluster|links", "cluster|help":
+		return "ERR not offered: who owns which slot follows from the members of the tier, and is told by SLOTS, SHARDS and NODES"
 	case "memory|stats", "memory|doctor", "memory|malloc-stats", "memory|purge":
 		return "ERR not offered: INFO memory and the metrics of the admin port tell what is held"
 	}
@@ -56,6 +63,8 @@ func (s *Session) unknownSub(top *command, args [][]byte) error {
 	switch {
 	case reason == "":
 		return refusal(unknownSubcommand(args))
+	case top.name == "cluster" && s.cluster == nil && s.rights != nil:
+		return errNoCluster
 	case s.rights == nil:
 		return errNoAuth
 	}

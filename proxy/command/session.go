@@ -34,10 +34,12 @@ type Session struct {
 
 	rights *proxy.Rights // of the user; nil: they have not said who they are
 	need   proxy.Right   // what the command at hand needs of each of its keys
+	behalf behalf
 
 	multiState
 	guarantees
 	quiet
+	redirects
 
 	user            string
 	libName, libVer string   // of the client
@@ -80,6 +82,7 @@ func (s *Session) Stranger() bool { return s.rights == nil }
 // behind, no write is carried out.
 func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
 	n, next = s.step(ctx, in)
+	s.topology = nil // an idle connection holds no old one
 	if s.latest != s.called.Load() {
 		s.called.Store(s.latest)
 	}
@@ -88,6 +91,7 @@ func (s *Session) Step(ctx context.Context, in []byte) (n int, next Next) {
 
 func (s *Session) step(ctx context.Context, in []byte) (n int, next Next) {
 	s.recycle()
+	s.look()
 	if !s.answer() { // what the last Step left over
 		return 0, Again
 	}
@@ -109,7 +113,8 @@ func (s *Session) step(ctx context.Context, in []byte) (n int, next Next) {
 				return n, Drop
 			}
 		}
-		s.begin()
+		s.quiet.begin()
+		s.redirects.begin()
 		start := len(s.w.Out)
 		if err != nil {
 			s.w.Error("ERR " + err.Error())
@@ -159,6 +164,10 @@ func (s *Session) find(args [][]byte) *command {
 func (s *Session) run(cmd *command, args [][]byte) {
 	if cmd != nil {
 		s.need, s.latest = cmd.right.needs(), cmd
+		if moved := s.moved(cmd, args); moved != nil {
+			s.turnAway(cmd, moved)
+			return
+		}
 		cmd.run(s, args)
 		if cmd.kind == alone {
 			s.show()

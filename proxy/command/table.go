@@ -33,6 +33,7 @@ func table() []command {
 	const (
 		str, hash, generic   = "string", "hash", "generic"
 		conn, server, freshn = "connection", "server", "freshet"
+		cluster              = "cluster"
 		read                 = "readonly fast"
 	)
 	one, all, pairs := [3]int{1, 1, 1}, [3]int{1, -1, 1}, [3]int{1, -1, 2}
@@ -117,7 +118,17 @@ func table() []command {
 		}},
 		{name: "time", arity: 1, flags: "fast", right: known, group: server, run: (*Session).timeNow, summary: "This node's clock: seconds and microseconds."},
 		{name: "role", arity: 1, flags: "fast", right: known, group: server, run: (*Session).role, summary: "Answers master."},
-		{name: "cluster", arity: -2, right: known, group: server, run: (*Session).cluster, summary: "Refused: this is no Redis cluster."},
+		{name: "cluster", arity: -2, group: cluster, summary: "About the tier, for clients that look for the owner of each key; refused on other listeners.", subs: []command{
+			{name: "slots", arity: 2, right: known, group: cluster, run: inCluster((*Session).clusterSlots), summary: "Which node owns which slots."},
+			{name: "shards", arity: 2, right: known, group: cluster, run: inCluster((*Session).clusterShards), summary: "The nodes, each with its slots."},
+			{name: "nodes", arity: 2, right: known, group: cluster, run: inCluster((*Session).clusterNodes), summary: "The nodes with their slots, a line each."},
+			{name: "info", arity: 2, right: known, group: cluster, run: inCluster((*Session).clusterInfo), summary: "How many nodes and slots there are."},
+			{name: "myid", arity: 2, right: known, group: cluster, run: inCluster((*Session).clusterMyID), summary: "This node's ID."},
+			{name: "keyslot", arity: 3, right: known, group: cluster, run: inCluster((*Session).clusterKeySlot), summary: "The slot of a key."},
+		}},
+		{name: "readonly", arity: 1, flags: "fast", right: known, group: cluster, run: inCluster((*Session).setReadOnly), summary: "This node answers the connection's reads, whoever owns the key."},
+		{name: "readwrite", arity: 1, flags: "fast", right: known, group: cluster, run: inCluster((*Session).setReadWrite), summary: "Ends READONLY."},
+		{name: "asking", arity: 1, flags: "fast", right: known, group: cluster, run: inCluster((*Session).setAsking), summary: "This node answers the next command, whoever owns the key."},
 	}
 }
 
@@ -134,6 +145,15 @@ func (c *command) sub(name []byte) *command {
 		}
 	}
 	return nil
+}
+
+// span says where the keys are in a request of n words.
+func (c *command) span(n int) (first, last, step int) {
+	first, last, step = c.keys[0], c.keys[1], c.keys[2]
+	if last < 0 {
+		last += n
+	}
+	return first, last, step
 }
 
 // fits reports whether a request of n words has the command's arity.

@@ -66,7 +66,7 @@ func bubbleFor(t *testing.T, users command.Users, src proxy.Source, opts Options
 		p := newPipes()
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
-		go func() { s.Run(ctx, p); close(done) }()
+		go func() { s.Run(ctx, Listener{Listener: p}); close(done) }()
 		stop := func() time.Duration {
 			began := time.Now()
 			cancel()

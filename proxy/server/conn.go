@@ -62,13 +62,16 @@ type conn struct {
 	active  time.Time // when the watch last saw that steps had moved; under the server's mu
 }
 
-func newConn(s *Server, nc net.Conn) *conn {
+func newConn(s *Server, nc net.Conn, redirect bool) *conn {
 	c := &conn{
 		server: s, net: nc,
 		session: s.commands.NewSession(),
 		out:     newOutbox(nc, s.opts.WriteTimeout),
 		in:      make([]byte, smallBuffer),
 		active:  time.Now(),
+	}
+	if redirect {
+		c.session.Redirect()
 	}
 	c.session.Attach(c)
 	return c

@@ -9,6 +9,9 @@
 // write timeout is closed. A buffer grows with the bytes that have come, never
 // by an announced length, and shrinks when it is empty.
 //
+// A server has any number of listeners, and one budget of connections for all.
+// Each says whether its clients are told which node owns a key.
+//
 // Where clients have to say who they are, one that has not is held to smaller
 // limits: those of [command.Options] for its requests, and a time and an output
 // of its own here.

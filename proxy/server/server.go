@@ -36,6 +36,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Listener is where connections come from.
+type Listener struct {
+	net.Listener
+	// Redirect: its clients are told which node owns a key
+	// (command.Session.Redirect).
+	Redirect bool
+}
+
 // Server serves connections.
 type Server struct {
 	commands *command.Commands
@@ -62,7 +70,7 @@ func New(commands *command.Commands, log *slog.Logger, reg Registerer, opts Opti
 
 // Run serves the listeners, which it closes, until ctx ends; a server runs
 // once. It returns nil after its last connection has ended.
-func (s *Server) Run(ctx context.Context, listeners ...net.Listener) error {
+func (s *Server) Run(ctx context.Context, listeners ...Listener) error {
 	work, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var accepting, serving, watching sync.WaitGroup
@@ -92,14 +100,14 @@ func (s *Server) Run(ctx context.Context, listeners ...net.Listener) error {
 // accept takes connections until ctx ends or the listener is closed. Any other
 // error passes (a process that has run out of descriptors gets some back), so
 // it is only waited out: at first shortly, then up to a second.
-func (s *Server) accept(ctx, work context.Context, l net.Listener, serving *sync.WaitGroup) {
+func (s *Server) accept(ctx, work context.Context, l Listener, serving *sync.WaitGroup) {
 	const first, most = 5 * time.Millisecond, time.Second
 	pause := first
 	for {
 		nc, err := l.Accept()
 		if err == nil {
 			pause = first
-			s.admit(work, nc, serving)
+			s.admit(work, nc, l.Redirect, serving)
 			continue
 		}
 		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
@@ -119,8 +127,8 @@ func (s *Server) accept(ctx, work context.Context, l net.Listener, serving *sync
 }
 
 // admit serves a connection, unless there are too many.
-func (s *Server) admit(work context.Context, nc net.Conn, serving *sync.WaitGroup) {
-	c := s.add(nc)
+func (s *Server) admit(work context.Context, nc net.Conn, redirect bool, serving *sync.WaitGroup) {
+	c := s.add(nc, redirect)
 	if c == nil {
 		s.metrics.refused.Inc()
 		nc.SetWriteDeadline(time.Now().Add(10 * time.Millisecond)) // an empty socket takes it at once
@@ -136,13 +144,13 @@ func (s *Server) admit(work context.Context, nc net.Conn, serving *sync.WaitGrou
 	})
 }
 
-func (s *Server) add(nc net.Conn) *conn {
+func (s *Server) add(nc net.Conn, redirect bool) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.conns) >= s.opts.MaxConnections {
 		return nil
 	}
-	c := newConn(s, nc)
+	c := newConn(s, nc, redirect)
 	s.conns[c] = struct{}{}
 	s.metrics.open.Inc()
 	return c

@@ -116,7 +116,11 @@ func startFor(t testing.TB, users command.Users, src proxy.Source, opts Options,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := s.Run(ctx, listen...); err != nil {
+		var listeners []Listener
+		for _, l := range listen {
+			listeners = append(listeners, Listener{Listener: l})
+		}
+		if err := s.Run(ctx, listeners...); err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	}()

@@ -115,7 +115,7 @@ func serveOver(t *testing.T, catalog *proxy.Catalog, c *cache.Cache) string {
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := s.Run(ctx, l); err != nil && ctx.Err() == nil {
+		if err := s.Run(ctx, server.Listener{Listener: l}); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
 		if err := c.Run(ctx); err != nil {

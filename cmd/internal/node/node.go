@@ -42,8 +42,8 @@ type Node struct {
 	server    *server.Server
 	registry  registry
 
-	listener net.Listener // for Redis clients
-	admin    net.Listener
+	listeners []server.Listener // for Redis clients, that of node.listen first
+	admin     net.Listener
 
 	wasReady atomic.Bool
 	draining atomic.Bool
@@ -65,7 +65,7 @@ func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*N
 	if err != nil {
 		return nil, err
 	}
-	if n.listener, err = listen(c.Node.Listen, "node.listen, or --listen"); err == nil {
+	if n.listeners, err = listenAll(c.Node.All()); err == nil {
 		n.admin, err = listen(c.Node.Admin, "node.admin, or --admin")
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func listen(address, setting string) (net.Listener, error) {
 }
 
 // Address is where Redis clients are served.
-func (n *Node) Address() string { return n.listener.Addr().String() }
+func (n *Node) Address() string { return n.listeners[0].Addr().String() }
 
 // Admin is where /metrics and the like are served.
 func (n *Node) Admin() string { return n.admin.Addr().String() }
@@ -183,7 +183,7 @@ func (n *Node) Run(ctx context.Context) error {
 		{"clock", n.prober.run},
 		{"stream", n.follow},
 		{"audit", n.audit},
-		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listener) }},
+		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listeners...) }},
 	})
 	n.log.Info("node has ended")
 	return err
@@ -202,10 +202,11 @@ func (n *Node) keepSource(ctx context.Context) error {
 
 // Close gives back what Open took. It is not for a node that has run.
 func (n *Node) Close() {
-	for _, l := range []net.Listener{n.listener, n.admin} {
-		if l != nil {
-			l.Close()
-		}
+	for _, l := range n.listeners {
+		l.Close()
+	}
+	if n.admin != nil {
+		n.admin.Close()
 	}
 	if n.cache != nil {
 		ended, end := context.WithCancel(context.Background())

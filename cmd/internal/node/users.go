@@ -12,7 +12,7 @@ func (n *Node) users() (command.Users, error) {
 	var list []acl.User
 	for _, u := range n.config.Users {
 		list = append(list, acl.User{
-			Name: u.Name, Password: u.Password.Value(),
+			Name: u.Name, Password: u.Password.Value(), Low: u.Priority == "low",
 			Read: u.Rights.Read, Write: u.Rights.Write, Admin: u.Rights.Admin,
 		})
 	}
