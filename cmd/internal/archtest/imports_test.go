@@ -54,6 +54,7 @@ var layers = []struct {
 	{"proxy/route", []string{"proxy", "proxy/hook", "proxy/hot"}, "a Source over a Source and others elsewhere: how they are reached, and how it is found who owns what, it knows as interfaces"},
 	{"proxy/command", []string{"proxy", "proxy/hook", "proxy/resp", "proxy/source/row"}, "from bytes to Sources; which Source it is, it does not know"},
 	{"proxy/server", []string{"proxy/command", "proxy/resp"}, "carries bytes to commands"},
+	{"proxy/peer", []string{"proxy", "proxy/source/row"}, "a Source that is elsewhere; what is at the other end, it knows as an interface"},
 	{"cache", []string{"proxy", "proxy/hook", "proxy/source/row", "cache/store", "cache/fill"}, "a Source over a Source: neither Kafka, nor RESP, nor rings"},
 	{"cache/store", []string{"proxy/hook"}, "bounded memory for anything"},
 	{"cache/fill", []string{"proxy/hook"}, "locks for anything"},

@@ -1,0 +1,242 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	firstRedial = 50 * time.Millisecond
+	lastRedial  = 2 * time.Second
+	// settled is how long a connection has to live for the next one to be
+	// tried soon.
+	settled = 5 * time.Second
+)
+
+// Peer is another node, reached over a few connections. All its methods may be
+// called concurrently.
+type Peer struct {
+	pool    *Pool
+	address string
+	breaker breaker
+
+	waiting   atomic.Int64 // requests that wait
+	waitBytes atomic.Int64 // theirs
+
+	turn  atomic.Uint32
+	conns atomic.Pointer[[]*conn] // that take requests; copied to be changed
+
+	gone    chan struct{} // closed by stop
+	settled chan struct{} // closed once the first attempt to connect has ended
+
+	mu      sync.Mutex
+	name    string // that it must have; "": any
+	started bool
+	stopped bool
+	tried   bool
+	trouble error // why the last handshake was refused; nil: it was not
+}
+
+func newPeer(p *Pool, address string) *Peer {
+	peer := &Peer{pool: p, address: address, gone: make(chan struct{}), settled: make(chan struct{})}
+	peer.conns.Store(&[]*conn{})
+	return peer
+}
+
+// start reports true once, unless the peer was stopped before.
+func (p *Peer) start() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := !p.started && !p.stopped
+	p.started = true
+	return first
+}
+
+func (p *Peer) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.stopped {
+		p.stopped = true
+		close(p.gone)
+	}
+}
+
+// rename says which node must stand here. Connections to another one take no
+// more requests.
+func (p *Peer) rename(name string) {
+	p.mu.Lock()
+	changed := p.name != name
+	p.name = name
+	p.mu.Unlock()
+	if !changed {
+		return
+	}
+	for _, c := range *p.conns.Load() {
+		if c.name != name {
+			c.bye()
+		}
+	}
+}
+
+func (p *Peer) wanted() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.name
+}
+
+func (p *Peer) problem() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trouble == nil {
+		return ""
+	}
+	return fmt.Sprintf("peer at %s: %v", p.address, p.trouble)
+}
+
+// run keeps the connections up until ctx ends or the peer is let go.
+func (p *Peer) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	for range p.pool.opts.Connections {
+		running.Go(func() { p.keep(ctx) })
+	}
+	select {
+	case <-p.gone:
+	case <-ctx.Done():
+	}
+	cancel()
+	running.Wait()
+	p.attempted()
+}
+
+// keep has one connection at a time. One that leaves is served to its end
+// while the next is made.
+func (p *Peer) keep(ctx context.Context) {
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	wait := firstRedial
+	for ctx.Err() == nil {
+		c, err := p.connect(ctx)
+		p.note(err)
+		if err == nil {
+			began := time.Now()
+			serving.Go(func() { c.run(ctx) })
+			p.add(c)
+			p.attempted()
+			<-c.left
+			p.remove(c)
+			if time.Since(began) > settled {
+				wait = firstRedial
+			}
+		}
+		p.attempted()
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			wait = lastRedial
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, lastRedial)
+	}
+}
+
+// connect dials and shakes hands.
+func (p *Peer) connect(ctx context.Context) (*conn, error) {
+	o := &p.pool.opts
+	ctx, cancel := context.WithTimeout(ctx, o.Handshake)
+	defer cancel()
+	nc, err := p.pool.dial(ctx, p.address)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
+	deadline, _ := ctx.Deadline()
+	nc.SetDeadline(deadline)
+	nc = p.pool.metrics.counted(nc)
+	if o.ClientTLS != nil {
+		nc = tls.Client(nc, p.tls())
+		if err := nc.(*tls.Conn).HandshakeContext(ctx); err != nil {
+			nc.Close()
+			return nil, fmt.Errorf("TLS: %w", err)
+		}
+	}
+	l, err := greet(o, nc, p.wanted())
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	nc.SetDeadline(time.Time{})
+	return newConn(p.pool, l), nil
+}
+
+func (p *Peer) tls() *tls.Config {
+	c := p.pool.opts.ClientTLS
+	if c.ServerName != "" {
+		return c
+	}
+	c = c.Clone()
+	c.ServerName, _, _ = net.SplitHostPort(p.address)
+	return c
+}
+
+// note remembers what keeps nodes apart, and says it once.
+func (p *Peer) note(err error) {
+	var refused *RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return
+	}
+	p.mu.Lock()
+	was := p.trouble
+	p.trouble = nil
+	if err != nil {
+		p.trouble = err
+	}
+	p.mu.Unlock()
+	switch {
+	case err != nil && (was == nil || was.Error() != err.Error()):
+		p.pool.opts.Log.Warn("peer cannot be worked with", "peer", p.address, "error", err)
+	case err == nil && was != nil:
+		p.pool.opts.Log.Info("peer can be worked with again", "peer", p.address)
+	}
+}
+
+func (p *Peer) attempted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.tried {
+		p.tried = true
+		close(p.settled)
+	}
+}
+
+func (p *Peer) add(c *conn) {
+	p.mu.Lock()
+	conns := append(append([]*conn(nil), *p.conns.Load()...), c)
+	p.conns.Store(&conns)
+	misnamed := p.name != "" && p.name != c.name // since the handshake began
+	p.mu.Unlock()
+	if misnamed {
+		c.bye()
+	}
+}
+
+func (p *Peer) remove(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var conns []*conn
+	for _, other := range *p.conns.Load() {
+		if other != c {
+			conns = append(conns, other)
+		}
+	}
+	p.conns.Store(&conns)
+}
