@@ -24,6 +24,9 @@
 // together, detached from the caller. [Cache.Change] and [Cache.Void] are what
 // the change stream calls. A hit needs no lock that all keys share.
 //
+// A read of what another node keeps ([proxy.Request].Unkept) is answered like any
+// other, but a fill that only such reads share is not installed.
+//
 // What happened to a key lately is remembered ([Cache.Trace]): its fills, changes
 // with partition and offset, voids and evictions, and of a key that is watched
 // ([Cache.Watch]) its reads. It names keys by their hashes and has no values.
@@ -33,7 +36,7 @@
 // enough was at hand; the context's error when the caller left first; and what
 // the source itself returned.
 //
-// Read cache.go, then entry.go, stamp.go, read.go, fill.go, change.go,
-// write.go, explain.go, trace.go, tracetext.go, peek.go, memory.go; store and fill
+// Read cache.go, then entry.go, stamp.go, read.go, fill.go, keeping.go,
+// change.go, write.go, explain.go, trace.go, tracetext.go, peek.go, memory.go; store and fill
 // are its two parts.
 package cache

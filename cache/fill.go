@@ -26,11 +26,12 @@ const (
 	reasonPinned           // a pinned entry older than the bound
 	reasonStrong           // the read asked for the source itself
 	reasonToken            // the read's token is newer than the entry
+	reasonUnkept           // whatever was held, for a read of what another node keeps
 	reasons
 )
 
 var reasonNames = [reasons]string{
-	"none", "cold", "evicted", "expired", "changed", "neighbour", "epoch", "refresh", "pinned", "strong", "token",
+	"none", "cold", "evicted", "expired", "changed", "neighbour", "epoch", "refresh", "pinned", "strong", "token", "unkept",
 }
 
 func (r reason) String() string { return reasonNames[r] }
@@ -58,11 +59,11 @@ type flight struct {
 	stamp, epoch uint64
 	asof         proxy.Time
 	sent         atomic.Bool
-
-	result proxy.Result
-	kept   *entry  // what was installed, if anything was
-	home   entries // the store that has it
-	done   chan struct{}
+	keeping      keeping
+	result       proxy.Result
+	kept         *entry  // what was installed, if anything was
+	home         entries // the store that has it
+	done         chan struct{}
 }
 
 // wait returns nil once the flight has its result, which it prefers to
@@ -187,6 +188,9 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 // fill was sent, so every later read finds it void. It returns what became of
 // the value.
 func (c *Cache) install(f *flight) what {
+	if !f.keeping.decide() {
+		return stepUnkept
+	}
 	u := &c.cases[f.useCase.ID]
 	stamp, epoch := f.stamp, f.epoch
 	if hook.Mutant(hook.InstallUnchecked) {

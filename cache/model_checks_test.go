@@ -34,6 +34,27 @@ func (w *model) oneFillPerKey(f *modelFill) {
 	}
 }
 
+// keptAsAsked: what a fill brought is in memory if a read that shares it wants it
+// kept, and nothing has passed it; and not if all are unkept.
+func (w *model) keptAsAsked(fs []*flight) {
+	for _, f := range fs {
+		wanted := f.why == reasonRefresh
+		for _, r := range w.reads {
+			wanted = wanted || r.pending.waits[0].flight == f && !r.req.Unkept
+		}
+		passed := f.stamp != w.node.stamps.of(f.hash) || f.epoch != w.node.cases[f.useCase.ID].epoch.Load()
+		switch kept := f.kept != nil; {
+		case kept && !wanted:
+			w.fail("unkept", "%s was kept, and nobody wants that", f.key)
+		case wanted && !kept && !passed && f.result.Err == nil:
+			w.fail("unkept", "%s was not kept", f.key)
+		}
+		if !wanted {
+			w.stats.unkept++
+		}
+	}
+}
+
 // answered holds an answer against the reference.
 func (w *model) answered(r *modelRead) {
 	res := &r.result[0]

@@ -60,14 +60,18 @@ func (w *model) read() {
 			r.least = max(r.least, t.n)
 		}
 	}
+	r.req.Unkept = w.foreign && w.rng.IntN(2) == 0
 	w.stats.reads++
-	w.note("read %s %+v", r.req.Key.Text, r.req.Freshness)
+	w.note("read %s %+v, unkept %v", r.req.Key.Text, r.req.Freshness, r.req.Unkept)
 	if p := w.node.begin([]proxy.Request{r.req}, r.result); p != nil {
 		r.pending = p
 		if len(p.start) > 0 {
 			w.sending = append(w.sending, &modelFill{flights: p.start})
 		}
 		if len(p.waits) > 0 {
+			if !r.req.Unkept && p.waits[0].flight.keeping.state.Load() == dropped {
+				w.fail("unkept", "%s is to be kept, and shares a fill that has kept nothing", r.req.Key.Text)
+			}
 			w.reads = append(w.reads, r)
 			return
 		}
@@ -116,6 +120,7 @@ func (w *model) fillStep(i int) {
 		}
 	case !f.landed:
 		w.node.land(f.flights, f.results)
+		w.keptAsAsked(f.flights)
 		w.note("fill landed %s pos %v installed %v", f.flights[0].key, f.results[0].Position, f.flights[0].home != nil)
 		f.landed = true
 	default:

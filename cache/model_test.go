@@ -49,6 +49,7 @@ type model struct {
 	traced  bool
 	calm    bool  // no faults, so that entries grow old
 	storm   []int // the only faults that there are, of the log; nil: all
+	foreign bool  // half of the reads are of what another node keeps
 	commits int   // of a hundred steps
 	bits    uint  // of stamp slots
 	stats   modelStats
@@ -56,7 +57,7 @@ type model struct {
 }
 
 // modelStats say whether a run meant anything.
-type modelStats struct{ reads, hits, lifted, fills, changes, gaps int }
+type modelStats struct{ reads, hits, lifted, fills, unkept, changes, gaps int }
 
 func newModel(seed uint64, catalog *proxy.Catalog, node *modelNode, bits uint) *model {
 	w := &model{rng: rand.New(rand.NewPCG(seed, 77)), now: 1000 * unit, catalog: catalog, bits: bits}
@@ -67,6 +68,8 @@ func newModel(seed uint64, catalog *proxy.Catalog, node *modelNode, bits uint) *
 		w.storm = w.rng.Perm(logFaults)[:1+w.rng.IntN(3)]
 	}
 	w.commits = 1 + w.rng.IntN(8)
+	batch := (seed - 1) / 64 % 8
+	w.foreign = batch == 2 || batch == 5 // none of modelKept
 	w.source = newModelSource(w, seed)
 	w.redrawClock()
 	w.node = node
@@ -329,6 +332,7 @@ func (s *modelStats) add(o *modelStats) {
 	s.hits += o.hits
 	s.lifted += o.lifted
 	s.fills += o.fills
+	s.unkept += o.unkept
 	s.gaps += o.gaps
 	s.changes += o.changes
 }
@@ -353,7 +357,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%d interleavings: %+v", *modelRuns, sum)
-	if sum.hits*10 < sum.reads || sum.lifted*50 < sum.hits || sum.changes == 0 || sum.gaps == 0 {
+	if sum.hits*10 < sum.reads || sum.lifted*50 < sum.hits || sum.changes == 0 || sum.gaps == 0 || sum.unkept == 0 {
 		t.Errorf("the run says little: %+v", sum)
 	}
 }

@@ -77,7 +77,7 @@ func (c *Cache) begin(reqs []proxy.Request, results []proxy.Result) *pending {
 		if why == reasonNone || why == reasonRefresh {
 			c.hit(r, hash, &results[i], e, &at)
 		}
-		if why == reasonNone {
+		if why == reasonNone || why == reasonRefresh && r.Unkept {
 			continue
 		}
 		if p == nil {
@@ -172,7 +172,7 @@ func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint
 			found = e
 			return nil
 		}
-		return &flight{useCase: r.Key.UseCase, key: key, hash: hash, why: why, done: make(chan struct{})}
+		return newFlight(r, key, hash, why)
 	}
 	if why == reasonRefresh {
 		if f := c.locks.TryEnter(hash, r.Key.Text, create); f != nil {
@@ -185,7 +185,7 @@ func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint
 			found = e
 			return true
 		}
-		return c.mayJoin(u, f, r.Freshness, at)
+		return c.mayJoin(u, f, r.Freshness, at) && (r.Unkept || f.keeping.ask())
 	}
 	f, start := c.locks.Enter(hash, r.Key.Text, join, create)
 	switch {

@@ -47,6 +47,7 @@ const (
 	stepSent        what = iota + 1 // a fill was sent
 	stepInstalled                   // its answer was installed
 	stepRefused                     // its answer was not kept: a change had passed it
+	stepUnkept                      // its answer was not kept: nobody here wanted it
 	stepFailed                      // it brought no answer
 	stepReplaced                    // a change replaced the entry
 	stepDropped                     // a change made the entry void

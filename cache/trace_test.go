@@ -70,7 +70,7 @@ fill answered and installed: no such row, as of T, position 3/0
 made void with all of its use case: epoch 1
 fill sent: epoch, as of T
 fill failed
-made void by hand
+made void by hand, or by a write through another node
 made void by a write through this node
 evicted: 3 bytes, as of T
 fill sent: epoch, as of T

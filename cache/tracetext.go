@@ -77,6 +77,8 @@ func (s step) String() string {
 		return fmt.Sprintf("fill answered and installed: %s, as of %s, position %s", content(s.bytes), proxy.TimeText(s.asof), place(s.position))
 	case stepRefused:
 		return fmt.Sprintf("fill answered and not kept, as a change had passed it: %s, position %s", content(s.bytes), place(s.position))
+	case stepUnkept:
+		return "fill answered and not kept, as another node keeps the key: " + content(s.bytes)
 	case stepFailed:
 		return "fill failed"
 	case stepReplaced:
@@ -88,7 +90,7 @@ func (s step) String() string {
 	case stepWritten:
 		return "made void by a write through this node"
 	case stepInvalidated:
-		return "made void by hand"
+		return "made void by hand, or by a write through another node"
 	case stepEvicted:
 		return fmt.Sprintf("evicted: %s, as of %s", content(s.bytes), proxy.TimeText(s.asof))
 	}

@@ -33,11 +33,12 @@ func New[F any]() *Locks[F] {
 // Enter returns the flight that a read of key shares. If none is running it
 // makes one, and start is true: the caller must see to it that it is run and
 // ended with [Locks.Leave]. If one is running and join accepts it, it is that
-// one; else the one behind it. create may return nil if the key turns out not
+// one; else the one behind it, which join is shown as well, and which no read can
+// refuse: it begins only later. create may return nil if the key turns out not
 // to need a flight; then so does Enter. hash spreads keys; it must be the same
 // for the same key. join and create are called under a lock and must not
 // block.
-func (l *Locks[F]) Enter(hash uint64, key []byte, join func(running *F) bool, create func(key string) *F) (f *F, start bool) {
+func (l *Locks[F]) Enter(hash uint64, key []byte, join func(f *F) bool, create func(key string) *F) (f *F, start bool) {
 	s := &l.shard[hash%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,6 +51,8 @@ func (l *Locks[F]) Enter(hash uint64, key []byte, join func(running *F) bool, cr
 	}
 	if held.next == nil {
 		held.next = create(string(key))
+	} else {
+		join(held.next)
 	}
 	return held.next, false
 }

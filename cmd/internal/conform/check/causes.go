@@ -94,6 +94,7 @@ func (c *causes) limits(n *counted, bound, lasted time.Duration, all *causes) []
 		{"pinned", c.reads, "reads"},
 		{"strong", c.strong, "STRONG reads"},
 		{"token", c.tokens, "reads with a token or in a session"},
+		{"unkept", 2 * c.reads, "reads, at the node that was asked and at one that it asked"},
 	}
 }
 
