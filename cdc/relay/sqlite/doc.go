@@ -18,6 +18,14 @@
 // by someone else), the triggers are made anew, and with them, in one
 // transaction, a row which says that anything may have happened to the table.
 //
+// A schema that was changed and changed back reads as before, but its version
+// (PRAGMA schema_version) does not go back. Each statement that changes the
+// schema, of whichever table, raises it by one, and so does VACUUM. Where it
+// rose by more than that since the last poll, over the relay's absence too,
+// anything may have happened to every table, and that is what the outbox then
+// says. This rests on nobody setting that version, or writing into the catalog
+// (PRAGMA writable_schema), by hand.
+//
 // A file has an identity, kept in it, and an incarnation that counts how often
 // it was found to be a copy of another file or to have gone back: that the last
 // row of the outbox that was seen is not the one with this sequence now.

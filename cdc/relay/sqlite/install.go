@@ -20,6 +20,7 @@ import (
 const (
 	fingerprintTable = "freshet_table"
 	sealView         = "freshet_seal"
+	schemaVersion    = "PRAGMA schema_version"
 
 	createStream = `CREATE TABLE IF NOT EXISTS ` + sqlite.StreamTable + ` (
 	one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, incarnation INTEGER NOT NULL,
@@ -53,10 +54,16 @@ func (l *Log) Install(ctx context.Context) error {
 }
 
 // install is one transaction: no change is committed between a table's
-// triggers and the record that it has to be read again.
+// triggers and the record that it has to be read again. The schema is then as
+// this transaction leaves it.
 func (l *Log) install(ctx context.Context) error {
 	l.intact = false
-	return l.conn.Update(ctx, func() error {
+	var version int64
+	err := l.conn.Update(ctx, func() error {
+		if err := l.conn.Row(ctx, []any{&version}, schemaVersion); err != nil {
+			return err
+		}
+		missed := l.missed(version) // before anything here is a change of the schema
 		for _, statement := range []string{createStream, createFingerprints, createOutbox} {
 			if _, err := l.conn.Exec(ctx, statement); err != nil {
 				return err
@@ -65,8 +72,15 @@ func (l *Log) install(ctx context.Context) error {
 		if err := l.identify(ctx); err != nil {
 			return err
 		}
-		return l.repair(ctx)
+		if err := l.repair(ctx, missed); err != nil {
+			return err
+		}
+		return l.conn.Row(ctx, []any{&version}, schemaVersion)
 	})
+	if err == nil {
+		l.hasHead, l.head.SchemaVersion = true, version
+	}
+	return err
 }
 
 // identify gives the file its identity, and a new incarnation if it is a copy
@@ -187,8 +201,9 @@ func (l *Log) installed(ctx context.Context) (triggers map[string]bool, marked m
 }
 
 // repair makes the triggers what they should be. A table about which anything
-// was wrong is logged as one whose every row may have changed.
-func (l *Log) repair(ctx context.Context) error {
+// was wrong is logged as one whose every row may have changed; and if changes
+// of the schema were missed, so are all.
+func (l *Log) repair(ctx context.Context, missed bool) error {
 	there, marked, err := l.installed(ctx)
 	if err != nil {
 		return err
@@ -206,6 +221,11 @@ func (l *Log) repair(ctx context.Context) error {
 		for _, text := range triggers {
 			wanted[text] = true
 			right = right && there[text]
+		}
+		if !right || missed {
+			if _, err := l.conn.Exec(ctx, `INSERT INTO `+sqlite.OutboxTable+` (tbl, op) VALUES (?, ?)`, t.name, opSchema); err != nil {
+				return err
+			}
 		}
 		if right {
 			continue
@@ -249,10 +269,6 @@ func (l *Log) replace(ctx context.Context, t *table, triggers []string) error {
 	}
 	_, err := l.conn.Exec(ctx, `INSERT INTO `+fingerprintTable+` VALUES (?1, ?2)
 		ON CONFLICT (name) DO UPDATE SET fingerprint = ?2`, t.name, t.fingerprint())
-	if err != nil {
-		return err
-	}
-	_, err = l.conn.Exec(ctx, `INSERT INTO `+sqlite.OutboxTable+` (tbl, op) VALUES (?, ?)`, t.name, opSchema)
 	return err
 }
 

@@ -70,6 +70,9 @@ func TestSchemaChanges(t *testing.T) {
 		{"another unique index", `CREATE UNIQUE INDEX un ON users (n)`, []string{"S users"}},
 		{"another index", `CREATE INDEX un ON users (n)`, nil},
 		{"another table", `CREATE TABLE other (id)`, nil},
+		{"one thing of everything", `VACUUM`, nil},
+		{"what was not carried out", `BEGIN; ALTER TABLE users ADD COLUMN m; ALTER TABLE users DROP COLUMN m; ROLLBACK`, nil},
+		{"a temporary table", `CREATE TEMP TABLE a (id); DROP TABLE a; CREATE TEMP TABLE b (id); DROP TABLE b`, nil},
 		{"drop the outbox's own table", `DROP TABLE freshet_table`, []string{"S users"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

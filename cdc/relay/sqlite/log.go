@@ -39,14 +39,16 @@ type Log struct {
 	tables []*table // by name
 	lock   *os.File
 
-	conn   *sqlite.Conn
-	seen   int64 // data_version that the last poll was at
-	head   sqlite.Head
-	mark   int64 // of the outbox's row with the head's sequence; 0: not known
-	topic  uint64
-	acked  uint64
-	polls  []poll
-	intact bool // the catalog was right at head.SchemaVersion
+	conn    *sqlite.Conn
+	seen    int64 // data_version that the last poll was at
+	hasHead bool  // from this run or an earlier one
+	head    sqlite.Head
+	mark    int64          // of the outbox's row with the head's sequence; 0: not known
+	kept    [seenSize]byte // what was last taken down of head and mark
+	topic   uint64
+	acked   uint64
+	polls   []poll
+	intact  bool // the catalog was right at head.SchemaVersion
 }
 
 // poll is one look at the file: at T, no sequence above high was visible.
@@ -187,7 +189,10 @@ func (l *Log) verify(ctx context.Context) error {
 	} else if behind {
 		return errNotIntact // an older state was put into the file
 	}
-	changed := head.SchemaVersion != l.head.SchemaVersion && !hook.Mutant(hook.FingerprintUnread)
+	changed := (!l.hasHead || head.SchemaVersion != l.head.SchemaVersion) && !hook.Mutant(hook.FingerprintUnread)
+	if changed && l.missed(head.SchemaVersion) {
+		return errNotIntact
+	}
 	other := head.Identity != l.head.Identity
 	if other {
 		l.polls, l.acked = nil, 0 // they were of another history

@@ -16,6 +16,8 @@ func TestMutants(t *testing.T) {
 		defer hook.Set(hook.None)
 		f.exec(`ALTER TABLE users ADD COLUMN m DEFAULT 5`)
 		f.want()
+		f.exec(`ALTER TABLE users DROP COLUMN m`)
+		f.want()
 	})
 	t.Run("checkpoint now", func(t *testing.T) {
 		f := users(t)

@@ -40,44 +40,63 @@ func (l *Log) markOf(ctx context.Context, sequence uint64) (mark int64, err erro
 	return mark, err
 }
 
+// missed reports whether the schema may have been changed and changed back
+// since it was last seen, so that the catalog looks as if nothing had happened:
+//
+//  1. a column is added
+//  2. a node reads a row, and keeps it with that column
+//  3. the column is dropped; the relay, which was away, finds what it knows
+//  4. its next checkpoint says that the row is as fresh as that
+//
+// Or a column is dropped and added again, in one transaction even, and its
+// values are lost. No trigger fires, and nothing stays behind in the catalog
+// but the schema's version. Each statement that changes the schema, of
+// whichever table, raises it by one; so one more is no way there and back, and
+// whatever that statement did is there to be seen.
+func (l *Log) missed(version int64) bool {
+	return !l.hasHead || uint32(version-l.head.SchemaVersion) > 1 // it has 32 bits, and may wrap
+}
+
 // see takes down what the snapshot shows, before any of it is shipped.
-func (l *Log) see(ctx context.Context, head sqlite.Head) error {
-	if head.Identity != l.head.Identity || head.Sequence != l.head.Sequence || l.mark == 0 {
-		mark, err := l.markOf(ctx, head.Sequence)
-		if err != nil {
+func (l *Log) see(ctx context.Context, head sqlite.Head) (err error) {
+	mark := l.mark
+	if head.Identity != l.head.Identity || head.Sequence != l.head.Sequence || mark == 0 {
+		if mark, err = l.markOf(ctx, head.Sequence); err != nil {
 			return err
 		}
-		if err := l.keepSeen(head, mark); err != nil {
-			return err
-		}
-		l.mark = mark
 	}
-	l.head = head
+	if err := l.keepSeen(head, mark); err != nil {
+		return err
+	}
+	l.hasHead, l.head, l.mark = true, head, mark
 	return nil
 }
 
 // What was seen lies in the file with the lock, outside the database, so that
-// it does not go back together with it: system, timeline, sequence and mark.
-const seenSize = 4 * 8
+// it does not go back together with it: system, timeline, sequence, mark and
+// the schema's version.
+const seenSize = 5 * 8
 
 func (l *Log) keepSeen(head sqlite.Head, mark int64) error {
-	if l.lock == nil {
+	var b [seenSize]byte
+	for i, n := range []uint64{head.Identity.System, head.Identity.Timeline, head.Sequence, uint64(mark), uint64(head.SchemaVersion)} {
+		binary.BigEndian.PutUint64(b[8*i:], n)
+	}
+	if l.lock == nil || b == l.kept {
 		return nil
 	}
-	b := make([]byte, 0, seenSize)
-	for _, n := range []uint64{head.Identity.System, head.Identity.Timeline, head.Sequence, uint64(mark)} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	if _, err := l.lock.WriteAt(b, 0); err != nil {
+	if _, err := l.lock.WriteAt(b[:], 0); err != nil {
 		return fmt.Errorf("take down what was seen of the outbox: %w", err)
 	}
+	l.kept = b
 	return nil
 }
 
 // recallSeen reads what the last relay of this file took down.
 func (l *Log) recallSeen() error {
-	b := make([]byte, seenSize)
-	_, err := l.lock.ReadAt(b, 0)
+	var b [seenSize]byte
+	_, err := l.lock.ReadAt(b[:], 0)
+	l.kept = b
 	if errors.Is(err, io.EOF) { // there was none
 		return nil
 	}
@@ -85,7 +104,7 @@ func (l *Log) recallSeen() error {
 		return err
 	}
 	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	l.head = sqlite.Head{Identity: proxy.Identity{System: n(0), Timeline: n(1)}, Sequence: n(2)}
-	l.mark = int64(n(3))
+	l.head = sqlite.Head{Identity: proxy.Identity{System: n(0), Timeline: n(1)}, Sequence: n(2), SchemaVersion: int64(n(4))}
+	l.hasHead, l.mark = true, int64(n(3))
 	return nil
 }

@@ -136,7 +136,8 @@ func (w *twin) statement() string {
 		if w.rng.IntN(3) == 0 {
 			return fmt.Sprintf(`ALTER TABLE kv ADD COLUMN c%d DEFAULT 7`, w.rng.IntN(1000))
 		}
-		return `ALTER TABLE users ADD COLUMN extra DEFAULT 1`
+		return [...]string{`ALTER TABLE users ADD COLUMN extra DEFAULT 1`, `ALTER TABLE users DROP COLUMN extra`,
+			`BEGIN; ALTER TABLE kv DROP COLUMN v; ALTER TABLE kv ADD COLUMN v BLOB; COMMIT`}[w.rng.IntN(3)]
 	case 23:
 		return `BEGIN; DROP TABLE kv; CREATE TABLE kv (k TEXT PRIMARY KEY, v BLOB); INSERT INTO kv VALUES ('a', 'new'), ('b', 'new'); COMMIT`
 	case 24:
