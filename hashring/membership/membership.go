@@ -44,6 +44,9 @@ type Membership struct {
 // errAlone is the problem of a node before the first list.
 var errAlone = errors.New("no list of members yet: this node takes itself for the only one")
 
+// errNobody is the problem of a tier that starts as a whole.
+var errNobody = errors.New("no member serves yet")
+
 // told is what a directory has said.
 type told struct {
 	peers []Peer
@@ -190,6 +193,10 @@ func (m *Membership) expired(now time.Time) bool {
 func (m *Membership) take(list told, now time.Time) {
 	view := m.View()
 	peers, missing := m.reconcile(list.peers, view.Peers, now)
+	if m.version == 0 && !slices.ContainsFunc(peers, owned) {
+		m.trouble(errors.Join(errNobody, list.err))
+		return
+	}
 	rings, err := m.rings(view.Rings, peers, now)
 	if err != nil {
 		m.trouble(fmt.Errorf("a list of members that makes no ring: %w", err))

@@ -2,6 +2,8 @@ package membership
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/freshet-cache/freshet/hashring"
 )
@@ -59,4 +61,22 @@ func (v *View) Peer(name string) (Peer, bool) {
 		}
 	}
 	return Peer{}, false
+}
+
+// Misses names the members that are away, as a record does.
+func (v *View) Misses() string {
+	var away []string
+	for _, p := range v.Peers {
+		if p.State == hashring.Away {
+			away = append(away, p.Name)
+		}
+	}
+	return strings.Join(away, "\n")
+}
+
+// Missed reports whether another member waits for the one of that name.
+func (v *View) Missed(name string) bool {
+	return name != "" && slices.ContainsFunc(v.Peers, func(p Peer) bool {
+		return slices.Contains(strings.Split(p.Misses, "\n"), name)
+	})
 }
