@@ -48,9 +48,33 @@
 // Tokens, positions and times are decimal text, not RESP integers: they are
 // above 2⁵³, where clients in JavaScript lose digits.
 //
+// A connection either forwards or redirects, as its listener says
+// ([Session.Redirect]). Where it forwards, the Source answers for every key,
+// whoever owns it, and CLUSTER is refused as by a Redis without a cluster.
+// Where it redirects, it is for clients of Redis Cluster: CLUSTER SLOTS, SHARDS
+// and NODES tell the [Topology], and a command whose keys are all with one
+// other node is answered MOVED, in its turn. Everything else is served: keys of
+// several slots or of several nodes (there is no CROSSSLOT), keys of a node
+// that clients cannot be sent to, or that has its slot for so short a time that
+// it may not know yet, and all reads of a connection that is READONLY. So a
+// MOVED is advice, and a client that does not know the owner is never turned
+// away for good (redirect.go, topology.go, cluster.go).
+//
+// The slot that counts is that of the key as it was sent, options behind it and
+// all, because that is what clients compute it of. And what a connection asks of
+// its reads is of that connection: a client of a cluster has some to each node.
+// A session given by the connection's name is then one for each of them. It
+// keeps the reads of a key in order as long as the key's node stays the same
+// and the client has one connection to it; a token, raised with FRESHET.TOKEN
+// or sent behind the key, holds on every node.
+//
+// SCAN and DBSIZE ask one node: SCAN lists all keys at each, and DBSIZE counts
+// what that node holds.
+//
 // [Commands] may be used concurrently; a Session by one goroutine at a time.
 // Read command.go first, then table.go, session.go, gather.go, rights.go,
-// freshness.go, apart.go, and then the commands themselves: read.go, key.go,
+// behalf.go, freshness.go, apart.go, topology.go, redirect.go, and then the commands themselves: read.go, key.go,
 // hash.go, write.go, hashwrite.go, scan.go, freshet.go, guarantee.go, hello.go,
-// connection.go, clients.go, kill.go, quiet.go, multi.go, about.go, info.go.
+// connection.go, clients.go, kill.go, quiet.go, multi.go, cluster.go, about.go,
+// info.go.
 package command

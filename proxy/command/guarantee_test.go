@@ -288,7 +288,9 @@ func TestHitsOfUsersAndSessionsAllocateNothing(t *testing.T) {
 		for _, key := range []string{"users:42", "users:42%?maxstale=500&token=1700000000000000000"} {
 			source := &still{}
 			source.result[2] = proxy.Result{Row: encode(user, "42", "Ann", "true", ""), Upper: 9}
-			session := New(catalog(t), source, nil, Options{Users: someUsers(t)}).NewSession()
+			users := someUsers(t)
+			users["ann pw"].Caller = &proxy.Caller{Name: "ann"}
+			session := New(catalog(t), source, nil, Options{Users: users}).NewSession()
 			do(session, setup)
 			in := []byte(multibulk("HGET", key, "id"))
 			allocated := testing.AllocsPerRun(200, func() { session.Step(t.Context(), in) })

@@ -307,13 +307,14 @@ func BenchmarkGet(b *testing.B) {
 }
 
 // FuzzSession: any bytes, in any pieces, give the same replies, and never more
-// than one reply to a request.
+// than one reply to a request; on connections that redirect, too.
 func FuzzSession(f *testing.F) {
 	for _, s := range []string{
 		multibulk("SET", "key:a", "1") + multibulk("GET", "key:a"), "MGET key:a users:42 a\nHGETALL users:42\r\n",
 		"HELLO 3\r\nFRESHET.GET users:42 TOKEN 1 PROOF\r\nFRESHET.INVALIDATE USECASE key\n",
 		"FRESHET.SESSION ON\nMGET key:a key:a%?strong key:b\nSET key:a 1\nGET key:a%?maxstale=5&token=7\nFRESHET.TOKEN\n",
 		"HELLO 3 SETNAME a%?session&maxstale=1\nFRESHET.PROOF ON\nMGET key:a users:42\nAUTH x\nRESET\n",
+		"CLUSTER NODES\nMGET key:a key:b\nASKING\nGET key:b\nREADONLY\nGET key:b\nSET key:b 1\nCLUSTER KEYSLOT key:a\nMEMORY USAGE key:b\n",
 		"COMMAND DOCS get\nCLIENT SETNAME \"\\x00\"\nQUIT\n",
 		"SET key:a 1 NX GET\nMSET key:a 1 key:b 2\nGETRANGE key:a -3 1\nGETDEL key:a\nHSET users:42 id 42 note x note y\nHDEL users:42 note name\n",
 		"HSCAN users:42 0 MATCH [^a-m]*e COUNT 3\nSCAN 0 TYPE hash\nCLIENT REPLY SKIP\nMGET key:a users:42\nCLIENT REPLY OFF\nGET key:a\nCLIENT REPLY ON\n",
@@ -326,14 +327,20 @@ func FuzzSession(f *testing.F) {
 		if lower := strings.ToLower(string(stream)); strings.Contains(lower, "info") || strings.Contains(lower, "time") {
 			t.Skip("INFO and TIME tell the time")
 		}
-		s, p := newFake(), newFake()
-		whole, wholeEnd := drive(New(catalog(t), s, s, options).NewSession(), string(stream), len(stream)+1)
-		pieces, piecesEnd := drive(New(catalog(t), p, p, options).NewSession(), string(stream), int(a), int(b))
-		if wholeEnd == Drop && piecesEnd == Drop {
-			return // how much was written before depends on the pieces
-		}
-		if whole != pieces || wholeEnd != piecesEnd {
-			t.Errorf("whole: %q, %v; in pieces of %d and %d: %q, %v", whole, wholeEnd, a, b, pieces, piecesEnd)
+		for _, cluster := range []Cluster{nil, newTier()} {
+			options.Cluster = cluster
+			s, p := newFake(), newFake()
+			one, other := New(catalog(t), s, s, options).NewSession(), New(catalog(t), p, p, options).NewSession()
+			one.Redirect()
+			other.Redirect()
+			whole, wholeEnd := drive(one, string(stream), len(stream)+1)
+			pieces, piecesEnd := drive(other, string(stream), int(a), int(b))
+			if wholeEnd == Drop && piecesEnd == Drop {
+				return // how much was written before depends on the pieces
+			}
+			if whole != pieces || wholeEnd != piecesEnd {
+				t.Errorf("whole: %q, %v; in pieces of %d and %d: %q, %v", whole, wholeEnd, a, b, pieces, piecesEnd)
+			}
 		}
 	})
 }

@@ -102,8 +102,8 @@ func readGolden(t *testing.T) map[string]string {
 }
 
 // redis starts a redis-server of the version whose protocol this is, on a
-// socket in a folder of the test.
-func redis(t *testing.T) (dial func() net.Conn) {
+// socket in a folder of the test, with more arguments.
+func redis(t *testing.T, args ...string) (dial func() net.Conn) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		t.Skip("install redis-server 7.0 to compare with it: there is none in PATH")
@@ -116,8 +116,9 @@ func redis(t *testing.T) (dial func() net.Conn) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(dir, "s")
-	server := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir, "--daemonize", "no",
+	args = append(args, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir, "--daemonize", "no",
 		"--hash-max-listpack-value", "100000") // so that the fields of a hash keep their order
+	server := exec.Command(path, args...)
 	out, err := server.StdoutPipe()
 	if err == nil {
 		err = server.Start()
