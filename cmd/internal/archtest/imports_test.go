@@ -51,6 +51,7 @@ var layers = []struct {
 	{"proxy/acl", []string{"proxy"}, "who is who; what they ask for, it does not know"},
 	{"proxy/resp", nil, "bytes and nothing else"},
 	{"proxy/hot", nil, "counts keys, whatever they mean"},
+	{"proxy/ramp", []string{"proxy"}, "a Source over a Source, whatever that is"},
 	{"proxy/route", []string{"proxy", "proxy/hook", "proxy/hot"}, "a Source over a Source and others elsewhere: how they are reached, and how it is found who owns what, it knows as interfaces"},
 	{"proxy/command", []string{"proxy", "proxy/hook", "proxy/resp", "proxy/source/row"}, "from bytes to Sources; which Source it is, it does not know"},
 	{"proxy/server", []string{"proxy/command", "proxy/resp"}, "carries bytes to commands"},
