@@ -59,7 +59,7 @@ func (j *job) serve(c *inbound) {
 		j.forget(c)
 	case frameAsk:
 		j.begin(c, frameRecord)
-		j.out = appendText(j.out, c.server.handler.Record())
+		j.out = appendText(j.out, c.server.handler.Record(c.name))
 		j.out = endFrame(j.out, 0)
 	case frameHottest:
 		j.hottest(c)

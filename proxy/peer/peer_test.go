@@ -99,7 +99,7 @@ func (n *node) Forget(keys []proxy.Key) {
 	}
 }
 
-func (n *node) Record() []byte         { return []byte("a record") }
+func (n *node) Record(string) []byte   { return []byte("a record") }
 func (n *node) Ring() (uint64, uint64) { return 3, 33 }
 
 func (n *node) Hottest(member string, most int) [][]byte {

@@ -18,8 +18,9 @@ type Handler interface {
 	Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result)
 	// Forget drops what is kept of keys.
 	Forget(keys []proxy.Key)
-	// Record is what this node says of itself: at most 64 KiB.
-	Record() []byte
+	// Record is what this node says of itself to the one of that name: at most
+	// 64 KiB.
+	Record(asker string) []byte
 	// Ring is what its table of owners is now.
 	Ring() (version, checksum uint64)
 	// Hottest returns keys kept here that member is to own, hottest first.
