@@ -267,18 +267,15 @@ func TestTierThatStarts(t *testing.T) {
 	})
 }
 
-// A node that some miss says so, and it is told to it.
-func TestMissedNodesAreNamed(t *testing.T) {
-	v := &View{Peers: []Peer{peerAt("a", 1), peerAt("b", 1), peerAt("c", 1)}}
-	v.Peers[1].State, v.Peers[2].State = hashring.Away, hashring.Away
-	if got := v.Misses(); got != "b\nc" {
-		t.Errorf("misses %q", got)
-	}
-	back := &View{Peers: []Peer{peerAt("a", 1)}}
-	back.Peers[0].Misses = v.Misses()
-	for name, want := range map[string]bool{"b": true, "c": true, "a": false, "": false, "b\nc": false} {
-		if back.Missed(name) != want {
-			t.Errorf("%q: %v", name, !want)
+// A node that starts again learns from the others that it was never gone.
+func TestKnownNodeLearnsIt(t *testing.T) {
+	asking(t, at("a:1", "b:1", "c:1"), func(m *Membership, f *tier) {
+		f.set("b:1", node("b", 2, func(p *Peer) { p.Known = true }))
+		<-m.Heard()
+		synctest.Wait()
+		v := m.View()
+		if !v.Known() || !v.Owns("c") || v.Owns("d") {
+			t.Errorf("%+v", v.Peers)
 		}
-	}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,8 @@ type Options struct {
 	Debounce time.Duration
 	// Grace is how long a member that is missing keeps its keys. Default: 10 s.
 	Grace time.Duration
+	// Changed is called with each new view, one at a time; it does not block.
+	Changed func(*View)
 }
 
 // Membership follows a directory.
@@ -32,6 +35,7 @@ type Membership struct {
 	directory Directory
 	log       *slog.Logger
 	view      atomic.Pointer[View]
+	heard     chan struct{} // closed with the first that is told
 
 	// What follows is of Run alone.
 	missing map[string]time.Time // since when
@@ -68,10 +72,21 @@ func New(self Peer, directory Directory, log *slog.Logger, o Options) (*Membersh
 	if err != nil {
 		return nil, err
 	}
-	m := &Membership{options: o, directory: directory, log: log, missing: map[string]time.Time{}}
-	m.view.Store(&View{Rings: rings, Peers: []Peer{alone}, Problem: errAlone})
+	m := &Membership{options: o, directory: directory, log: log, heard: make(chan struct{}), missing: map[string]time.Time{}}
+	m.publish(&View{Rings: rings, Peers: []Peer{alone}, Problem: errAlone})
 	return m, nil
 }
+
+// publish makes a view that of now.
+func (m *Membership) publish(v *View) {
+	m.view.Store(v)
+	if m.options.Changed != nil {
+		m.options.Changed(v)
+	}
+}
+
+// Heard is closed once the directory has told of members, or why it cannot.
+func (m *Membership) Heard() <-chan struct{} { return m.heard }
 
 // View returns the tier as it is known now.
 func (m *Membership) View() *View { return m.view.Load() }
@@ -97,11 +112,14 @@ func (m *Membership) Run(ctx context.Context) error {
 func (m *Membership) follow(ctx context.Context, lists <-chan told) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	var hear sync.Once
 	for {
 		timer.Reset(m.wait(time.Now()))
 		select {
 		case list := <-lists:
 			m.gather(list, time.Now())
+			m.step(time.Now())
+			hear.Do(func() { close(m.heard) })
 		case <-timer.C:
 		case <-ctx.Done():
 			return nil
@@ -156,7 +174,7 @@ func (m *Membership) trouble(err error) {
 		return
 	}
 	view.Problem = err
-	m.view.Store(&view)
+	m.publish(&view)
 	m.log.Warn("members: the last good list stands", "error", err)
 }
 
@@ -176,7 +194,7 @@ func (m *Membership) step(now time.Time) {
 	if settled := view.Rings.Settle(now); settled != view.Rings {
 		next := *view
 		next.Rings = settled
-		m.view.Store(&next)
+		m.publish(&next)
 	}
 }
 
@@ -203,7 +221,7 @@ func (m *Membership) take(list told, now time.Time) {
 		return
 	}
 	m.last, m.missing, m.version = list, missing, rings.Version()
-	m.view.Store(&View{Rings: rings, Peers: peers, Passing: passing(peers), Problem: list.err})
+	m.publish(&View{Rings: rings, Peers: peers, Passing: passing(peers), Problem: list.err})
 	if list.err != nil && !same(list.err, view.Problem) {
 		m.log.Warn("members: there is trouble", "error", list.err)
 	}

@@ -3,7 +3,6 @@ package membership
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/freshet-cache/freshet/hashring"
 )
@@ -28,10 +27,9 @@ type Peer struct {
 	Pass float64
 	// Instance tells one process from another that has its name.
 	Instance uint64
-	// Misses names members that it waits for, a line each: they do not answer,
-	// and keep their keys. One of them that starts again learns by it that it
-	// was never gone.
-	Misses string
+	// Known says to the one who is told so that it had keys before: one that
+	// starts again learns by it that it was never gone.
+	Known bool
 }
 
 // Directory finds the members of a tier.
@@ -63,20 +61,14 @@ func (v *View) Peer(name string) (Peer, bool) {
 	return Peer{}, false
 }
 
-// Misses names the members that are away, as a record does.
-func (v *View) Misses() string {
-	var away []string
-	for _, p := range v.Peers {
-		if p.State == hashring.Away {
-			away = append(away, p.Name)
-		}
-	}
-	return strings.Join(away, "\n")
+// Known reports whether others say that this node had keys before.
+func (v *View) Known() bool {
+	return slices.ContainsFunc(v.Peers, func(p Peer) bool { return p.Known })
 }
 
-// Missed reports whether another member waits for the one of that name.
-func (v *View) Missed(name string) bool {
-	return name != "" && slices.ContainsFunc(v.Peers, func(p Peer) bool {
-		return slices.Contains(strings.Split(p.Misses, "\n"), name)
-	})
+// Owns reports whether the member of a name has keys, or may come back to
+// them.
+func (v *View) Owns(name string) bool {
+	p, there := v.Peer(name)
+	return there && owned(p)
 }

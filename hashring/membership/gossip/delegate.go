@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/memberlist"
@@ -16,16 +17,12 @@ const leaving = hashring.Leaving
 // held: they do not wait and do not call back.
 type delegate struct{ d *Directory }
 
-// NodeMeta is this node's record. It fits: its words are bounded, the name
-// travels beside it, and whom the node misses stays out where there is no room.
-func (g delegate) NodeMeta(limit int) []byte {
+// NodeMeta is this node's record. It fits: its words are bounded, and the name
+// travels beside it.
+func (g delegate) NodeMeta(int) []byte {
 	self := *g.d.self.Load()
 	self.Name = ""
 	record, err := membership.Encode(self)
-	for err == nil && len(record) > limit && self.Misses != "" {
-		_, self.Misses, _ = strings.Cut(self.Misses, "\n")
-		record, err = membership.Encode(self)
-	}
 	if err != nil {
 		return nil // Announce let nothing pass that does not encode
 	}
@@ -34,8 +31,22 @@ func (g delegate) NodeMeta(limit int) []byte {
 
 func (delegate) NotifyMsg([]byte)                {}
 func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
-func (delegate) LocalState(bool) []byte          { return nil }
-func (delegate) MergeRemoteState([]byte, bool)   {}
+
+// LocalState tells who has keys to those that join: their names, a line each.
+func (g delegate) LocalState(join bool) []byte {
+	if !join || g.d.options.Owners == nil {
+		return nil
+	}
+	return []byte(strings.Join(g.d.options.Owners(), "\n"))
+}
+
+// MergeRemoteState finds this node among those that have keys, when it starts
+// again before it was gone.
+func (g delegate) MergeRemoteState(names []byte, join bool) {
+	if join && slices.Contains(strings.Split(string(names), "\n"), g.d.config.Name) {
+		g.d.missed.Store(true)
+	}
+}
 
 // events keeps who is there. (memberlist's own list is of records that change
 // while they are read.)

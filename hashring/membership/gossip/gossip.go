@@ -33,6 +33,9 @@ type Options struct {
 	Key []byte
 	// Tier keeps tiers apart that can reach each other. Default: "freshet".
 	Tier string
+	// Owners names the members that have keys, as this node sees it: one that
+	// starts again learns so that it was never gone.
+	Owners func() []string
 	// Every is the time between two calls to seeds that are not members, and
 	// the most often that a new load is told. Default: 5 s.
 	Every time.Duration
@@ -47,6 +50,7 @@ type Directory struct {
 	config  *memberlist.Config
 	log     *slog.Logger
 	self    atomic.Pointer[membership.Peer]
+	missed  atomic.Bool   // by others, when it started
 	changed chan struct{} // someone else
 	news    chan struct{} // to tell of this node
 	urgent  chan struct{} // to do so at once
@@ -145,7 +149,8 @@ func (d *Directory) Run(ctx context.Context, tell func([]membership.Peer, error)
 		return fmt.Errorf("gossip at %s: %w", d.options.Listen, err)
 	}
 	defer list.Shutdown()
-	seeds := time.NewTimer(0)
+	d.call(list) // before the first list, which is half of one without them
+	seeds := time.NewTimer(d.options.Every)
 	defer seeds.Stop()
 	quiet := time.NewTimer(0) // between two that this node tells
 	defer quiet.Stop()
@@ -224,6 +229,7 @@ func (d *Directory) peers() (peers []membership.Peer, _ error) {
 			problems = append(problems, fmt.Errorf("gossip: what member %q at %s says of itself: %w", n.Name, n.Address(), err))
 			continue
 		}
+		p.Known = d.missed.Load() && p.Name != d.config.Name
 		peers = append(peers, p)
 	}
 	return peers, errors.Join(append(problems, d.noted()...)...)

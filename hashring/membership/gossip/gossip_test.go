@@ -141,6 +141,17 @@ func TestNodesFindEachOther(t *testing.T) {
 	c.awaitNames("a", "c")
 }
 
+// A node that starts again learns that it was never gone; a new one does not.
+func TestKnownNodeLearnsIt(t *testing.T) {
+	a := start(t, "a", Options{Owners: func() []string { return []string{"a", "b"} }})
+	for name, known := range map[string]bool{"b": true, "c": false} {
+		n := start(t, name, Options{Seeds: []string{a.address}})
+		n.await("a", func(l told) bool {
+			return slices.ContainsFunc(l.peers, func(p membership.Peer) bool { return p.Name == "a" && p.Known == known })
+		})
+	}
+}
+
 func TestCrashIsFoundOut(t *testing.T) {
 	a := start(t, "a", Options{})
 	list, err := memberlist.Create(hasty(t, "b", Options{}).config)
