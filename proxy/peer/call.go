@@ -27,7 +27,7 @@ const (
 // call sends a request and waits for its answer. Loads and forgets mind the
 // breaker; who asks how the peer is wants to know in any case.
 func (p *Peer) call(ctx context.Context, k *call, op operation) error {
-	if asked, _ := op.kinds(); asked != frameLoad && asked != frameForget {
+	if !minded(op) {
 		_, err := p.queue(ctx, k, op)
 		return err
 	}
@@ -45,6 +45,12 @@ func (p *Peer) call(ctx context.Context, k *call, op operation) error {
 		p.breaker.released(probe)
 	}
 	return err
+}
+
+// minded reports whether a request is about keys.
+func minded(op operation) bool {
+	asked, _ := op.kinds()
+	return asked == frameLoad || asked == frameForget
 }
 
 // queue bounds how many requests wait, and finds a connection.
@@ -94,6 +100,9 @@ func (p *Peer) acquire(ctx context.Context) (*conn, error) {
 
 // exchange sends a request over one connection and takes its answer.
 func (p *Peer) exchange(ctx context.Context, c *conn, k *call, op operation) (verdict, error) {
+	if minded(op) && !p.means(c) {
+		return nothing, ErrAway
+	}
 	if err := op.fits(c); err != nil {
 		return nothing, err
 	}

@@ -52,6 +52,7 @@ type conn struct {
 	calls   map[uint64]*call // nil: lost
 	last    uint64           // the newest number
 	leaving bool
+	why     error // it was lost
 
 	known dictionary // of the reader
 }
@@ -75,10 +76,9 @@ func (c *conn) run(ctx context.Context) error {
 			c.fail(err)
 		}
 	})
-	err := c.read()
-	c.fail(err)
+	c.fail(c.read())
 	writing.Wait()
-	return err
+	return c.why
 }
 
 // beat asks whether a silent peer lives, and gives up one that stays silent.
@@ -126,6 +126,9 @@ func (c *conn) fail(err error) {
 	c.calls = nil
 	wasLeaving := c.leaving
 	c.leaving = true
+	if calls != nil {
+		c.why = err
+	}
 	c.mu.Unlock()
 	if calls == nil {
 		return

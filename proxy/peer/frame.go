@@ -39,7 +39,7 @@ const (
 	// a request, of a reply.
 	maxStranger = 1 << 10
 	maxTable    = 1 << 20
-	maxRequest  = 4 << 20
+	maxRequest  = 1 << 20
 	maxReply    = 64 << 20
 )
 

@@ -3,6 +3,7 @@ package peer
 import (
 	"bufio"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -33,11 +34,11 @@ type talk struct {
 	said [3][]byte // what proofs are bound to: the client's hello, the server's, and the session underneath
 }
 
-func newTalk(o *Options, nc net.Conn, wants string) *talk {
+func newTalk(o *Options, nc net.Conn) *talk {
 	t := &talk{opts: o, net: nc, in: bufio.NewReaderSize(nc, strangerBuffer)}
 	t.mine = hello{
-		lowest: o.lowest, highest: o.highest, name: o.Name, wants: wants,
-		instance: o.Instance, tier: o.Tier, keyed: len(o.Key) > 0,
+		lowest: o.lowest, highest: o.highest, name: o.Name, instance: o.Instance,
+		tier: o.Tier, keyed: len(o.Key) > 0,
 	}
 	rand.Read(t.mine.nonce[:]) // never fails
 	return t
@@ -45,8 +46,8 @@ func newTalk(o *Options, nc net.Conn, wants string) *talk {
 
 // greet is the client's half of the handshake: magic and hello both ways, a
 // proof each way where there is a key, and a table each way.
-func greet(o *Options, nc net.Conn, wants string) (*link, error) {
-	t := newTalk(o, nc, wants)
+func greet(o *Options, nc net.Conn) (*link, error) {
+	t := newTalk(o, nc)
 	mine := t.mine.append(nil)
 	if err := t.introduce(mine); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func greet(o *Options, nc net.Conn, wants string) (*link, error) {
 
 // receive is the server's half. It has a client prove itself before it does.
 func receive(o *Options, nc net.Conn) (*link, error) {
-	t := newTalk(o, nc, "")
+	t := newTalk(o, nc)
 	its, err := t.meet()
 	if err != nil {
 		return nil, err
@@ -205,6 +206,25 @@ func (t *talk) refused(why refusal) error {
 		return refuse(t.its.name, why, "has as many connections as it takes")
 	}
 	return refuse(t.its.name, why, "refuses this node for a reason that this build does not know (%d)", why)
+}
+
+// apart makes a RefusedError of what else keeps two ends apart for good: bytes
+// that are no handshake, and certificates that are not accepted here or there.
+func apart(err error) error {
+	var certificate *tls.CertificateVerificationError
+	var header tls.RecordHeaderError
+	var op *net.OpError
+	switch {
+	case errors.Is(err, errMalformed):
+		return refuse("", 0, "what is at the other end is no peer, or speaks TLS where this end does not: %v", err)
+	case errors.As(err, &header):
+		return refuse("", refusedTLS, "the other end does not speak TLS")
+	case errors.As(err, &certificate):
+		return refuse("", refusedTLS, "its certificate is not accepted here: %v", err)
+	case errors.As(err, &op) && op.Op == "remote error": // how crypto/tls says an alert of the other end
+		return refuse("", refusedTLS, "the other end ends TLS: %v", op.Err)
+	}
+	return err
 }
 
 // reasonOf says under which reason a handshake that failed is counted.

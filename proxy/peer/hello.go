@@ -24,7 +24,6 @@ const magic = "FRSHPEER"
 type hello struct {
 	lowest, highest uint64 // versions
 	name            string
-	wants           string // the name of the node that a client means to reach; "": whoever it is
 	instance        uint64
 	tier            uint64
 	keyed           bool // it asks for a proof, and gives one
@@ -35,7 +34,6 @@ func (h *hello) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, h.lowest)
 	dst = binary.AppendUvarint(dst, h.highest)
 	dst = appendText(dst, h.name)
-	dst = appendText(dst, h.wants)
 	dst = binary.BigEndian.AppendUint64(dst, h.instance)
 	dst = binary.BigEndian.AppendUint64(dst, h.tier)
 	keyed := byte(0)
@@ -48,7 +46,7 @@ func (h *hello) append(dst []byte) []byte {
 func (h *hello) decode(body []byte) error {
 	c := cursor{rest: body}
 	h.lowest, h.highest = c.uvarint(), c.uvarint()
-	h.name, h.wants = string(c.text(maxNameBytes)), string(c.text(maxNameBytes))
+	h.name = string(c.text(maxNameBytes))
 	h.instance, h.tier = c.uint64(), c.uint64()
 	h.keyed = c.byte() == 1
 	copy(h.nonce[:], c.fixed(nonceBytes))
@@ -67,11 +65,12 @@ const (
 	refusedTier
 	refusedName
 	refusedBusy
+	refusedTLS // found by one end alone: never said
 	refusals
 )
 
 // reasons names refusals in metrics. The first is for what is no handshake.
-var reasons = [refusals]string{"stranger", "version", "key", "tier", "name", "busy"}
+var reasons = [refusals]string{"stranger", "version", "key", "tier", "name", "busy", "tls"}
 
 // RefusedError is returned when two nodes do not work together: because of how
 // one of them is configured or built, and so until somebody changes that.
@@ -112,10 +111,6 @@ func (h *hello) admits(other *hello) error {
 		return refuse(other.name, refusedTier, "belongs to another tier: its source or its topic is not this node's")
 	case h.name == other.name && h.instance != other.instance:
 		return refuse(other.name, refusedName, "has the name of this node, and is another: names are given once")
-	case h.wants != "" && h.wants != other.name:
-		return refuse(other.name, refusedName, "stands where node %q was looked for", h.wants)
-	case other.wants != "" && other.wants != h.name:
-		return refuse(other.name, refusedName, "looks for node %q where this is %q", other.wants, h.name)
 	}
 	return nil
 }

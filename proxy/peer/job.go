@@ -48,6 +48,7 @@ func (j *job) serve(c *inbound) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.server.opts.Log.Error("panic in a peer's request", "panic", p, "stack", string(debug.Stack()))
+			j.body, j.reqs, j.results = nil, nil, nil // whatever has panicked may have left others at them
 			j.refuse(c, classUnavailable)
 		}
 	}()

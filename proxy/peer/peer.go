@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -35,8 +36,9 @@ type Peer struct {
 	gone    chan struct{} // closed by stop
 	settled chan struct{} // closed once the first attempt to connect has ended
 
+	name atomic.Pointer[string] // that it must have to be asked for keys; "": any
+
 	mu      sync.Mutex
-	name    string // that it must have; "": any
 	started bool
 	stopped bool
 	tried   bool
@@ -46,6 +48,7 @@ type Peer struct {
 func newPeer(p *Pool, address string) *Peer {
 	peer := &Peer{pool: p, address: address, gone: make(chan struct{}), settled: make(chan struct{})}
 	peer.conns.Store(&[]*conn{})
+	peer.name.Store(new(string))
 	return peer
 }
 
@@ -67,36 +70,28 @@ func (p *Peer) stop() {
 	}
 }
 
-// rename says which node must stand here. Connections to another one take no
-// more requests.
-func (p *Peer) rename(name string) {
-	p.mu.Lock()
-	changed := p.name != name
-	p.name = name
-	p.mu.Unlock()
-	if !changed {
-		return
-	}
-	for _, c := range *p.conns.Load() {
-		if c.name != name {
-			c.bye()
-		}
-	}
-}
-
-func (p *Peer) wanted() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.name
-}
-
+// problem says why the peer cannot be worked with; "": it can, or is away.
 func (p *Peer) problem() string {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.trouble == nil {
+	trouble := p.trouble
+	p.mu.Unlock()
+	if trouble == nil {
+		for _, c := range *p.conns.Load() {
+			if !p.means(c) {
+				trouble = refuse(c.name, refusedName, "stands where node %q is looked for", *p.name.Load())
+			}
+		}
+	}
+	if trouble == nil {
 		return ""
 	}
-	return fmt.Sprintf("peer at %s: %v", p.address, p.trouble)
+	return fmt.Sprintf("peer at %s: %v", p.address, trouble)
+}
+
+// means reports whether the node at the other end is the one that is meant.
+func (p *Peer) means(c *conn) bool {
+	name := *p.name.Load()
+	return name == "" || name == c.name
 }
 
 // run keeps the connections up until ctx ends or the peer is let go.
@@ -127,7 +122,7 @@ func (p *Peer) keep(ctx context.Context) {
 		p.note(err)
 		if err == nil {
 			began := time.Now()
-			serving.Go(func() { c.run(ctx) })
+			serving.Go(func() { p.serve(ctx, c) })
 			p.add(c)
 			p.attempted()
 			<-c.left
@@ -145,6 +140,14 @@ func (p *Peer) keep(ctx context.Context) {
 			return
 		}
 		wait = min(2*wait, lastRedial)
+	}
+}
+
+// serve serves a connection to its end, and says why that came.
+func (p *Peer) serve(ctx context.Context, c *conn) {
+	err := c.run(ctx)
+	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		p.pool.opts.Log.Info("connection to a peer has ended", "peer", c.name, "error", err)
 	}
 }
 
@@ -166,13 +169,13 @@ func (p *Peer) connect(ctx context.Context) (*conn, error) {
 		nc = tls.Client(nc, p.tls())
 		if err := nc.(*tls.Conn).HandshakeContext(ctx); err != nil {
 			nc.Close()
-			return nil, fmt.Errorf("TLS: %w", err)
+			return nil, apart(err)
 		}
 	}
-	l, err := greet(o, nc, p.wanted())
+	l, err := greet(o, nc)
 	if err != nil {
 		nc.Close()
-		return nil, err
+		return nil, apart(err)
 	}
 	nc.SetDeadline(time.Time{})
 	return newConn(p.pool, l), nil
@@ -220,13 +223,9 @@ func (p *Peer) attempted() {
 
 func (p *Peer) add(c *conn) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	conns := append(append([]*conn(nil), *p.conns.Load()...), c)
 	p.conns.Store(&conns)
-	misnamed := p.name != "" && p.name != c.name // since the handshake began
-	p.mu.Unlock()
-	if misnamed {
-		c.bye()
-	}
 }
 
 func (p *Peer) remove(c *conn) {

@@ -41,9 +41,9 @@ func NewPool(o Options, ring func() (version, checksum uint64)) (*Pool, error) {
 }
 
 // To returns the peer at an address ("host:port"), made once and kept until
-// Keep lets it go. A name that is not empty is the one it must have: another
-// node there is not asked. With "" it stays the name that was last given. Peers
-// are connected while Run runs.
+// Keep lets it go. A name that is not empty is the one that it must have from now
+// on to be asked for keys; Ask works in any case, so that a node that came in
+// the place of another can say so. Peers are connected while Run runs.
 func (p *Pool) To(name, address string) *Peer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *Pool) To(name, address string) *Peer {
 		signal(p.wake)
 	}
 	if name != "" {
-		to.rename(name)
+		to.name.Store(&name)
 	}
 	return to
 }
@@ -132,7 +132,7 @@ func (p *Pool) borrow() *call { return p.calls.Get().(*call) }
 
 func (p *Pool) giveBack(k *call) {
 	k.load, k.forget.keys = load{}, nil
-	clear(k.forget.texts)
+	clear(k.forget.texts[:cap(k.forget.texts)])
 	if cap(k.out) <= keptBytes {
 		p.calls.Put(k)
 	}

@@ -41,7 +41,7 @@ func appendResults(dst []byte, results []proxy.Result, most int, schemaID func(*
 	dst = binary.AppendUvarint(dst, uint64(len(results)))
 	for i := range results {
 		res := &results[i]
-		room := most - (len(dst) - start) - overhead - (len(results)-i)*overhead
+		room := most - (len(dst) - start) - (len(results)-i+1)*overhead
 		switch id, ok := uint64(0), true; {
 		case res.Err != nil:
 			c, reason := classify(res.Err)

@@ -38,6 +38,8 @@ type Server struct {
 	inbound   map[*inbound]struct{}
 	strangers map[net.Conn]struct{}
 	draining  bool
+	said      string // the newest refusal in the log
+	saidAt    time.Time
 }
 
 // NewServer returns a server that asks h.
@@ -121,9 +123,8 @@ func (s *Server) serve(work context.Context, nc net.Conn) {
 	l, err := s.handshake(work, nc)
 	if err != nil {
 		s.settle(nc, nil)
+		s.refused(nc, err)
 		nc.Close()
-		s.metrics.refused[reasonOf(err)].Inc()
-		s.opts.Log.Warn("peer was refused", "remote", nc.RemoteAddr().String(), "error", err)
 		return
 	}
 	c := newInbound(s, l)
@@ -137,6 +138,23 @@ func (s *Server) serve(work context.Context, nc net.Conn) {
 	s.mu.Lock()
 	delete(s.inbound, c)
 	s.mu.Unlock()
+}
+
+// refused counts a handshake that failed, and says why: once a minute, if it
+// is the same again.
+func (s *Server) refused(nc net.Conn, err error) {
+	err = apart(err)
+	s.metrics.refused[reasonOf(err)].Inc()
+	text, now := err.Error(), time.Now()
+	s.mu.Lock()
+	again := text == s.said && now.Sub(s.saidAt) < time.Minute
+	if !again {
+		s.said, s.saidAt = text, now
+	}
+	s.mu.Unlock()
+	if !again {
+		s.opts.Log.Warn("peer was refused", "remote", nc.RemoteAddr().String(), "error", err)
+	}
 }
 
 func (s *Server) handshake(work context.Context, nc net.Conn) (*link, error) {
