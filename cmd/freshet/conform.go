@@ -75,7 +75,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 	f.BoolVar(&c.printSQL, "print-sql", false, "with --config: print what makes the table of these use cases, for the database's owner to run once, and end")
 	f.IntVar(&c.postgres, "postgres", 15, "the version of PostgreSQL, 15 or 17, with --stack")
 	f.BoolVar(&c.Debezium, "debezium", false, "Debezium on Kafka Connect ships the changes, with --stack, and no relay does")
-	f.DurationVar(&c.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; starting and judging come on top, and with --stack all faults take some three minutes, one by one")
+	f.DurationVar(&c.Duration, "duration", 90*time.Second, "of the traffic, at least 5s; with faults it goes on until the last one is over for 14s, or 20s with --stack. Starting and judging come on top, and with --stack all faults take some four minutes, one by one")
 	f.Uint64Var(&c.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
 	f.StringVar(&c.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
 	f.IntVar(&c.Nodes, "nodes", 2, "how many nodes are started, 1 to 8")

@@ -3,9 +3,7 @@ package conform
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
@@ -77,17 +75,12 @@ func Stack(ctx context.Context, o Options) (*check.Verdict, error) {
 // run starts a deployment, runs against it, ends it, and judges what was
 // written down.
 func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, error)) (v *check.Verdict, err error) {
-	scratch, err := o.folder()
-	if err != nil {
-		return nil, fmt.Errorf("%w: name another folder with --out", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	dir, err := os.MkdirTemp("", "freshet-conform-")
+	f, err := openFolder(o.Out)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d, err := open(part.Options{Executable: o.Executable, Args: o.Part, Dir: dir, Out: o.Out, Nodes: o.Nodes})
+	defer func() { err = errors.Join(err, f.close()) }()
+	d, err := open(part.Options{Executable: o.Executable, Args: o.Part, Dir: f.parts, Out: o.Out, Nodes: o.Nodes})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +89,7 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 	if err != nil {
 		return nil, errors.Join(err, closed)
 	}
-	if v, err = check.Files(ctx, scratch, append(d.Histories(), path)...); err != nil {
+	if v, err = check.Files(ctx, f.scratch, append(d.Histories(), path)...); err != nil {
 		if ctx.Err() != nil {
 			err = errInterrupted
 		}
@@ -104,15 +97,6 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 	}
 	v.Pipeline = o.carries
 	return v, errors.Join(report.Write(o.Out, v), closed)
-}
-
-// folder makes the one of the run, if it is not there, and in it one for
-// judging: what takes as much room as the history is to be where that is.
-func (o *Options) folder() (scratch string, err error) {
-	if err := os.MkdirAll(o.Out, 0o755); err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(o.Out, "scratch-")
 }
 
 // record writes down a run, and returns where.
@@ -146,7 +130,7 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 	r := &run.Run{
 		Deployment: d, Load: l, History: file.Writer, Faults: faults,
 		Head: history.Run{Format: history.Format, Command: o.Command, Seed: o.Seed, Started: time.Now(), Nodes: d.Nodes(), Live: o.live != nil},
-		Plan: fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: o.calm(), Rest: 400 * time.Millisecond, Rows: 2},
+		Plan: o.plan(),
 	}
 	if s, ok := d.(stallable); ok && o.Visibility {
 		r.Faults, r.Measure = []fault.Fault{s.Stalled()}, o.visibility(s)
@@ -167,19 +151,22 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 	return r.Finish(ctx)
 }
 
-// calm is how long nothing is disturbed at the begin, and at the end: there
-// ten seconds are given to recover, and some more are needed to show it. Who
-// waits for a violation need not wait for that. Real parts take longer to be there
-// again.
-func (o *Options) calm() time.Duration {
+// plan is when faults come. Nothing is disturbed at the begin, and at the end,
+// for as long as shows: there ten seconds are given to recover, and a run that
+// is short, or whose last fault takes long to end, lasts longer for that. Who
+// waits for a violation need not wait for that. Real parts take longer to be
+// there again.
+func (o *Options) plan() fault.Plan {
+	p := fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: time.Second, Rest: 400 * time.Millisecond, Rows: 2}
 	if len(o.Until) > 0 {
-		return time.Second
+		return p
 	}
-	most := 14 * time.Second
+	p.After = 14 * time.Second
 	if o.Postgres != 0 {
-		most = 20 * time.Second
+		p.After = 20 * time.Second
 	}
-	return min(o.Duration/4, most)
+	p.Calm = min(o.Duration/4, p.After)
+	return p
 }
 
 // changing changes the whole table, and fills it again where that has emptied

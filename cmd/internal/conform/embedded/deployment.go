@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
-	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
@@ -19,7 +16,6 @@ type Deployment struct {
 	*part.Tier
 	db     *table.SQLite
 	broker *part.Process
-	ahead  atomic.Int64 // nanoseconds, of the source's clock before this host's
 }
 
 // Open makes the database and starts everything. The table is made too, since
@@ -74,11 +70,3 @@ func (d *Deployment) Close() error {
 
 // Database is where the rows are.
 func (d *Deployment) Database() table.Database { return d.db }
-
-// Clock makes one round trip to the source's clock, which for a file is this
-// host's.
-func (d *Deployment) Clock(context.Context) (history.Clock, error) {
-	c, ahead := part.HostClock(), time.Duration(d.ahead.Load())
-	c.Lo, c.Hi = c.Lo.Add(ahead), c.Hi.Add(ahead)
-	return c, nil
-}

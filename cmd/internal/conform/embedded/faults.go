@@ -7,17 +7,18 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 )
 
 // Faults are all that can be done to this deployment.
 func (d *Deployment) Faults(change part.Change) []fault.Fault {
-	faults := slices.Concat(d.OfRelay(), d.OfImages(), d.ofBroker(), d.ofSource())
+	faults := slices.Concat(d.OfRelay(), d.OfImages(), d.ofBroker(), d.OfClock())
+	faults = append(faults, d.failover())
 	faults = append(faults, part.OfTable(change)...)
 	for i, n := range d.Members {
 		faults = append(faults, d.OfNode(i)...)
 		if i > 0 {
-			faults = append(faults, d.forgotten(n), d.farAway(n), d.Suspended(i), d.Beyond(i))
+			faults = append(faults, d.Forgotten(n, d.broker.Name(), d.broker.Order("forget", 0))...)
+			faults = append(faults, d.Suspended(i), d.Beyond(i))
 		}
 	}
 	return faults
@@ -36,40 +37,4 @@ func (d *Deployment) ofBroker() []fault.Fault {
 			return b.Order("recreate", int64(count))(ctx)
 		}),
 	}
-}
-
-// forgotten cuts the log under a node that is frozen.
-func (d *Deployment) forgotten(n *part.Process) fault.Fault {
-	f := part.Lasting("log cut under a frozen node", n.Name(), 500*time.Millisecond, time.Second,
-		func(ctx context.Context) error {
-			if err := n.Pause(); err != nil {
-				return err
-			}
-			return d.broker.Order("forget", 0)(ctx)
-		}, func(context.Context) error { return n.Resume() })
-	f.Parts = append(f.Parts, d.broker.Name())
-	return f
-}
-
-// farAway cuts the log under a node that is frozen, and whose broker is far
-// away when it looks for its place again.
-func (d *Deployment) farAway(n *part.Process) fault.Fault {
-	f := d.forgotten(n)
-	f.Name += " far from its broker"
-	f.Least, f.Most = 4*time.Second, 4*time.Second
-	cut, woken := f.Begin, f.End
-	f.Begin = func(ctx context.Context) error {
-		if err := cut(ctx); err != nil {
-			return err
-		}
-		w, err := d.Front.Way(n.Name())
-		if err != nil {
-			return err
-		}
-		w.Delay(part.Delta / 4)
-		pause.For(ctx, part.Delta/2)
-		return woken(ctx)
-	}
-	f.End = d.Passing(n.Name())
-	return f
 }

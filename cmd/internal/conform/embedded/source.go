@@ -7,42 +7,8 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
-
-// ofSource are those of the database, as far as a file can have them.
-func (d *Deployment) ofSource() []fault.Fault {
-	return []fault.Fault{
-		d.clockOff("source's clock ahead", part.Delta),
-		d.clockOff("source's clock behind", -part.Delta),
-		d.failover(),
-	}
-}
-
-// clockOff steps the source's clock for everybody who reads it, and steps it
-// back.
-func (d *Deployment) clockOff(name string, by time.Duration) fault.Fault {
-	step := func(by time.Duration) func(context.Context) error {
-		return func(ctx context.Context) error {
-			d.ahead.Store(int64(by))
-			var errs []error
-			for _, p := range append([]*part.Process{d.Relay}, d.Members...) {
-				errs = append(errs, p.Order("clock", int64(by))(ctx))
-			}
-			return errors.Join(errs...)
-		}
-	}
-	back := func(ctx context.Context) error {
-		err := step(0)(ctx)
-		pause.For(ctx, 2*time.Second) // so that all have noticed
-		return err
-	}
-	f := part.Lasting(name, "source", time.Second, 2*time.Second, step(by), back)
-	f.Parts = append(d.Nodes(), d.Relay.Name()) // none of which may forget it
-	f.Clocks = true
-	return f
-}
 
 // failover makes the file another primary's. The old one lives on for a while,
 // with its relay: that has no more changes to tell, and says that it has told

@@ -100,6 +100,25 @@ func TestEveryFaultComesAloneThenMixed(t *testing.T) {
 	})
 }
 
+// A fault that ends late makes the run longer: what comes behind the last one
+// is to be seen.
+func TestItIsCalmBehindTheLastFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &notes{began: map[uint64]bool{}}
+		slow := Fault{Name: "slow", Least: time.Second, Most: time.Second,
+			Begin: func(context.Context) error { return nil },
+			End:   func(ctx context.Context) error { time.Sleep(time.Minute); return nil }}
+		start := time.Now()
+		plan := Plan{Total: 20 * time.Second, Calm: 5 * time.Second, After: 14 * time.Second}
+		if err := Run(t.Context(), plan, []Fault{slow}, func() Record { return n }); err != nil {
+			t.Fatal(err)
+		}
+		if took, want := time.Since(start), 5*time.Second+time.Second+time.Minute+plan.After; took != want {
+			t.Errorf("took %v, and not %v", took, want)
+		}
+	})
+}
+
 func TestFaultsEndWithTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, n := newScene(), &notes{began: map[uint64]bool{}}

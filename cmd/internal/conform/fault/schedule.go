@@ -17,6 +17,7 @@ type Plan struct {
 	Seed  uint64
 	Total time.Duration // of the run
 	Calm  time.Duration // at its begin, and again at its end
+	After time.Duration // it is calm at the end for at least so long, though a fault took longer than planned
 	Rest  time.Duration // between two faults of one row
 	Rows  int           // of the mix: so many faults at a time, at most
 }
@@ -28,19 +29,21 @@ type Plan struct {
 func Run(ctx context.Context, p Plan, faults []Fault, log func() Record) error {
 	start := time.Now()
 	whole := ctx
+	if len(faults) == 0 {
+		pause.For(ctx, p.Total)
+		return nil
+	}
 	ctx, cancel := context.WithDeadline(ctx, start.Add(p.Total-p.Calm))
 	defer cancel()
 	var ids atomic.Uint64
-	if len(faults) > 0 {
-		pause.For(ctx, p.Calm)
-		if err := alone(ctx, p, faults, log(), &ids); err != nil {
-			return err
-		}
-		if err := mixed(ctx, p, faults, log, &ids); err != nil {
-			return err
-		}
+	pause.For(ctx, p.Calm)
+	if err := alone(ctx, p, faults, log(), &ids); err != nil {
+		return err
 	}
-	pause.For(whole, time.Until(start.Add(p.Total)))
+	if err := mixed(ctx, p, faults, log, &ids); err != nil {
+		return err
+	}
+	pause.For(whole, max(p.After, time.Until(start.Add(p.Total))))
 	return nil
 }
 

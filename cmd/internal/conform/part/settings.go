@@ -8,8 +8,6 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
-	"github.com/freshet-cache/freshet/proxy"
-	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
 
 // Partitions of the topic at first.
@@ -60,12 +58,4 @@ use_cases:
 		b.WriteString("}\n")
 	}
 	return []byte(b.String())
-}
-
-// HostClock reads the host's clock by the run's.
-func HostClock() history.Clock {
-	before := clock.Boottime()
-	t := proxy.Time(time.Now().UnixNano())
-	after := clock.Boottime()
-	return history.Clock{At: history.Time(after), Lo: t, Hi: t.Add(after - before)}
 }

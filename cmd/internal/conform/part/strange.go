@@ -45,3 +45,34 @@ func (t *Tier) Suspended(i int) fault.Fault {
 	f.End = func(ctx context.Context) error { return errors.Join(n.Order("slow", 0)(ctx), pass(ctx)) }
 	return f
 }
+
+// Forgotten cuts the log under a node that is frozen; and once more, with a
+// broker that is far away when the node looks for its place again.
+func (t *Tier) Forgotten(n *Process, broker string, forget func(context.Context) error) []fault.Fault {
+	near := Lasting("log cut under a frozen node", n.name, 500*time.Millisecond, time.Second,
+		func(ctx context.Context) error {
+			if err := n.Pause(); err != nil {
+				return err
+			}
+			return forget(ctx)
+		}, func(context.Context) error { return n.Resume() })
+	near.Parts = append(near.Parts, broker)
+
+	far := near
+	far.Name += " far from its broker"
+	far.Least, far.Most = 4*time.Second, 4*time.Second
+	far.Begin = func(ctx context.Context) error {
+		if err := near.Begin(ctx); err != nil {
+			return err
+		}
+		w, err := t.Front.Way(n.name)
+		if err != nil {
+			return err
+		}
+		w.Delay(Delta / 4)
+		pause.For(ctx, Delta/2)
+		return near.End(ctx)
+	}
+	far.End = t.Passing(n.name)
+	return []fault.Fault{near, far}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
 )
@@ -32,7 +33,8 @@ type Tier struct {
 	Relay   *Process   // nil: others ship the changes
 	Members []*Process // the nodes
 
-	opts Options
+	opts  Options
+	ahead atomic.Int64 // nanoseconds, of the source's clock before this host's
 }
 
 // NewTier prepares the processes. source gives the source of the one of that

@@ -2,12 +2,14 @@ package stacked
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
@@ -72,6 +74,8 @@ func (d *Deployment) connector() (map[string]string, error) {
 		"key.converter.schemas.enable=false", "value.converter.schemas.enable=false",
 		"heartbeat.interval.ms=100", "heartbeat.action.query="+heartbeat, "poll.interval.ms=5",
 		"database.initial.statements=SET jit = off",
+		// Whom a killed worker had its slot from, notices it a moment later.
+		"slot.retry.delay.ms=200", "slot.max.retries=300",
 		"retriable.restart.connector.wait.ms=200", "producer.override.client.id="+connector,
 	), nil
 }
@@ -81,14 +85,64 @@ func (d *Deployment) connector() (map[string]string, error) {
 func (d *Deployment) ofConnect() []fault.Fault {
 	return []fault.Fault{
 		part.Lasting("kill", connector, 100*time.Millisecond, time.Second,
-			func(context.Context) error { return d.connect.Kill() },
-			func(ctx context.Context) error {
-				ctx, cancel := context.WithTimeout(ctx, 2*patience)
-				defer cancel()
-				return d.connect.Start(ctx)
-			}),
+			func(context.Context) error { return d.connect.Kill() }, d.startAgain),
 		frozen("freeze", connector, 2*time.Second, func() *stack.Process { return d.connect.Process }),
 		d.Hole("black hole to the broker", connector),
 		d.Late("stream delayed by 250ms", connector, part.Delta/4),
+		d.unseen(),
 	}
+}
+
+// startAgain starts the worker, and waits until it has shipped what was written
+// meanwhile: until then the fault lasts. For how long it may, C11 decides.
+func (d *Deployment) startAgain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
+	defer cancel()
+	if err := d.connect.Start(ctx); err != nil {
+		return err
+	}
+	end := ""
+	for ctx.Err() == nil { // other faults may have the database in hand
+		var err error
+		if end == "" {
+			end, err = d.database.primary.Query(ctx, "SELECT pg_current_wal_lsn()")
+		}
+		shipped := "f"
+		if err == nil {
+			shipped, err = d.database.primary.Query(ctx, "SELECT confirmed_flush_lsn >= '"+end+"' FROM pg_replication_slots WHERE slot_name = '"+connector+"'")
+		}
+		if err == nil && shipped == "t" {
+			return nil
+		}
+		pause.For(ctx, 100*time.Millisecond)
+	}
+	return nil
+}
+
+// unseen has all nodes lose their place while commits are shipped that nobody
+// can see yet. What is read then is old, and nothing will ever say so: only the
+// barrier keeps it from being lifted. A heartbeat is waited for, as the next one
+// would end while they do not, and so show that they run.
+func (d *Deployment) unseen() fault.Fault {
+	const beaten = `DO $$
+		DECLARE was bigint := (SELECT max(seq) FROM ` + checkpoints + `);
+		BEGIN
+			FOR i IN 1..1000 LOOP
+				EXIT WHEN (SELECT max(seq) FROM ` + checkpoints + `) > was;
+				PERFORM pg_sleep(0.001);
+			END LOOP;
+		END $$`
+	standby := func() *stack.Process { return d.database.standby.Process }
+	f := onDatabase("place lost amid unseen commits", time.Second, 2*time.Second,
+		func(ctx context.Context) error {
+			if err := errors.Join(d.database.exec(ctx, beaten), standby().Pause()); err != nil {
+				return err
+			}
+			pause.For(ctx, 60*time.Millisecond) // for what commits to be in the topic
+			return errors.Join(d.connect.Pause(), d.kafka.Recreate(ctx, topic, part.Partitions))
+		}, func(context.Context) error {
+			return errors.Join(standby().Resume(), d.connect.Resume())
+		})
+	f.Parts = append(f.Parts, connector, broker)
+	return f
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
@@ -52,7 +51,7 @@ func (d *Deployment) open(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	d.table = &table.Postgres{URL: url(w)}
+	d.table = &table.Postgres{URL: url(w.Address())}
 	if err := d.table.Create(ctx); err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func (d *Deployment) open(ctx context.Context, o Options) (err error) {
 	case o.Postgres == stack.PG17:
 		o.Relay = "failover_slot: true"
 	}
-	if d.Tier, err = part.NewTier(o.Options, func(name string) (string, error) { return d.source(o.Dir, name) }); err != nil {
+	if d.Tier, err = part.NewTier(o.Options, func(name string) (string, error) { return d.source(o, name) }); err != nil {
 		return err
 	}
 	if d.kafka, err = stack.StartKafka(ctx, d.Front.Door()); err != nil {
@@ -80,18 +79,24 @@ func (d *Deployment) open(ctx context.Context, o Options) (err error) {
 	return d.Start(ctx)
 }
 
-// source is the database for the part of that name, by a way of its own.
-func (d *Deployment) source(dir, name string) (string, error) {
+// source is the database for the part of that name, by a way of its own. Behind
+// Debezium it is its nodes that ask what is visible, and they know of a standby,
+// which is not to be asked that.
+func (d *Deployment) source(o Options, name string) (string, error) {
 	w, err := d.database.way(name)
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, name+".url")
-	return fmt.Sprintf("{postgres: {url: %q}}", "file:"+file), os.WriteFile(file, []byte(url(w)), 0o600)
+	primary, standby := filepath.Join(o.Dir, name+".url"), filepath.Join(o.Dir, "standby.url")
+	if err := os.WriteFile(primary, []byte(url(w.Address())), 0o600); err != nil || !o.Debezium {
+		return fmt.Sprintf("{postgres: {url: %q}}", "file:"+primary), err
+	}
+	return fmt.Sprintf("{postgres: {url: %q, replicas: [%q]}}", "file:"+primary, "file:"+standby),
+		os.WriteFile(standby, []byte(url(d.database.standby.Address())), 0o600)
 }
 
-func url(w *stack.Forwarder) string {
-	return "postgres://postgres@" + w.Address() + "/postgres?sslmode=disable"
+func url(address string) string {
+	return "postgres://postgres@" + address + "/postgres?sslmode=disable"
 }
 
 // Close ends everything, the database last, and leaves what real parts have
@@ -128,9 +133,3 @@ func (d *Deployment) UseCases() []load.UseCase {
 
 // Database is where the rows are.
 func (d *Deployment) Database() table.Database { return d.table }
-
-// Clock makes one round trip to the source's clock, which is this host's: its
-// servers are here.
-func (d *Deployment) Clock(context.Context) (history.Clock, error) {
-	return part.HostClock(), nil
-}

@@ -3,6 +3,7 @@ package stacked
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
@@ -19,7 +20,9 @@ func (d *Deployment) Faults(change part.Change) []fault.Fault {
 		faults = append(faults, d.OfNode(i)...)
 		faults = append(faults, d.ofWay(n.Name())...)
 		if i > 0 {
-			faults = append(faults, d.forgotten(n))
+			forget := func(ctx context.Context) error { return d.kafka.Forget(ctx, topic) }
+			faults = append(faults, d.Forgotten(n, broker, forget)...)
+			faults = append(faults, d.Suspended(i), d.Beyond(i))
 		}
 	}
 	return faults
@@ -39,7 +42,7 @@ func (d *Deployment) ofShipper() []fault.Fault {
 	if d.connect != nil {
 		return append(d.ofConnect(), d.ofWay(connector)...)
 	}
-	return append(d.OfRelay(), d.ofWay(d.Shipper())...)
+	return slices.Concat(d.OfRelay(), d.OfClock(), d.ofWay(d.Shipper()))
 }
 
 func (d *Deployment) ofBroker() []fault.Fault {
@@ -65,19 +68,6 @@ func (d *Deployment) ofBroker() []fault.Fault {
 		}
 		return d.kafka.Widen(ctx, topic, n+1)
 	}))
-}
-
-// forgotten cuts the log under a node that is frozen.
-func (d *Deployment) forgotten(n *part.Process) fault.Fault {
-	f := part.Lasting("log cut under a frozen node", n.Name(), 500*time.Millisecond, time.Second,
-		func(ctx context.Context) error {
-			if err := n.Pause(); err != nil {
-				return err
-			}
-			return d.kafka.Forget(ctx, topic)
-		}, func(context.Context) error { return n.Resume() })
-	f.Parts = append(f.Parts, broker)
-	return f
 }
 
 func (d *Deployment) ofDatabase() []fault.Fault {
