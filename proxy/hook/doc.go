@@ -43,4 +43,5 @@ const (
 	SessionTokenIsAsOf    // 7.3: a session's token rises to the upper time of what it reads
 	FingerprintUnread     // 6.5: a changed catalog is announced before the checkpoint
 	ClockSuspends         // 1: the local clock counts suspended time
+	FloorForgotten        // 7.3: a node reads its own writes, whoever answers
 )

@@ -46,7 +46,8 @@ func outcomeOf(err error) outcome {
 // perhaps can. What it sheds stays so: the source is not asked elsewhere for what
 // is too much for it.
 func unread(res *proxy.Result) bool {
-	return res.Err != nil && (errors.Is(res.Err, proxy.ErrUnavailable) || errors.Is(res.Err, proxy.ErrNotPrimary))
+	return res.Err != nil && (errors.Is(res.Err, proxy.ErrUnavailable) ||
+		errors.Is(res.Err, proxy.ErrNotPrimary) || errors.Is(res.Err, context.DeadlineExceeded))
 }
 
 // again asks the own path for what a peer could not read.

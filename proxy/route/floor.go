@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/hook"
 )
 
 // floors remember the tokens of writes through this node, for 2¹⁴ slots of
@@ -71,6 +72,9 @@ func (s *floor) raiseAll(to uint64) {
 
 // of is the token that a read of a key must carry; 0: none.
 func (f *floors) of(hash uint64) proxy.Time {
+	if hook.Mutant(hook.FloorForgotten) {
+		return 0
+	}
 	s := &f[slotOf(hash)]
 	last := s.last.Load() // first: see raise
 	all := s.all.Load()
