@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,11 +45,13 @@ func BenchmarkLoad(b *testing.B) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 			defer cancel()
 			b.ReportAllocs()
+			used := cpu()
 			for b.Loop() {
 				if err := to.Load(ctx, reqs, results); err != nil {
 					b.Fatal(err)
 				}
 			}
+			reportCPU(b, used)
 		})
 	}
 }
@@ -66,6 +69,7 @@ func BenchmarkLoad64(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("%s/keys=%d", name, keys), func(b *testing.B) {
 				b.ReportAllocs()
+				used := cpu()
 				var left atomic.Int64
 				left.Store(int64(b.N))
 				var callers sync.WaitGroup
@@ -81,10 +85,23 @@ func BenchmarkLoad64(b *testing.B) {
 					})
 				}
 				callers.Wait()
+				reportCPU(b, used)
 				b.ReportMetric(float64(b.N*keys)/b.Elapsed().Seconds(), "keys/s")
 			})
 		}
 	}
+}
+
+// cpu is the processor time of this process. What others leave of a machine
+// does not change it as it changes ns/op.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func reportCPU(b *testing.B, before time.Duration) {
+	b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
 }
 
 func batch(t testing.TB, catalog *proxy.Catalog, keys int) []proxy.Request {

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -66,6 +67,9 @@ func (o *outbox) write(nc net.Conn, done <-chan struct{}, tick <-chan time.Time,
 	for {
 		select {
 		case <-o.wake:
+			// Who has put a frame has readied this goroutine to be the next
+			// that runs; others, about to put theirs, go first.
+			runtime.Gosched()
 		case <-tick:
 			if err := beat(); err != nil {
 				return err

@@ -156,15 +156,15 @@ func (p *Peer) connect(ctx context.Context) (*conn, error) {
 	o := &p.pool.opts
 	ctx, cancel := context.WithTimeout(ctx, o.Handshake)
 	defer cancel()
-	nc, err := p.pool.dial(ctx, p.address)
+	dialed, err := p.pool.dial(ctx, p.address)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	stop := context.AfterFunc(ctx, func() { dialed.Close() })
 	defer stop()
 	deadline, _ := ctx.Deadline()
-	nc.SetDeadline(deadline)
-	nc = p.pool.metrics.counted(nc)
+	dialed.SetDeadline(deadline)
+	nc := p.pool.metrics.counted(dialed)
 	if o.ClientTLS != nil {
 		nc = tls.Client(nc, p.tls())
 		if err := nc.(*tls.Conn).HandshakeContext(ctx); err != nil {

@@ -162,7 +162,7 @@ func reads(t testing.TB, c *proxy.Catalog, keys ...string) []proxy.Request {
 }
 
 func patience(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
