@@ -31,6 +31,9 @@ func (c *Config) validateListeners(bad reporter) {
 			bad(at, "%s is %s too; give it a port of its own", l.Listen, other)
 		}
 		taken[l.Listen] = at
+		if l.Redirects() && c.Tier.Placement == "skipper" && !c.Tier.Alone() {
+			bad(at, "redirects, which needs slots that have owners, and with tier.placement: skipper only keys have; choose another placement, or routing: forward")
+		}
 		if len(c.Users) == 0 && !c.Node.Insecure && !Loopback(l.Listen) {
 			bad(at, "others can reach %s, and there are no users; add users, or set node.insecure: true if the network itself keeps strangers out", l.Listen)
 		}
