@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	twinRuns = flag.Int("twin.runs", 12, "tiers that the twin lives through")
+	twinRuns = flag.Int("twin.runs", 6, "tiers that the twin lives through")
 	twinSeed = flag.Uint64("twin.seed", 1, "seed of the first")
 )
 
