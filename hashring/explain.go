@@ -28,7 +28,7 @@ func (r *Rings) Explain(key []byte, now time.Time) Explanation {
 		Slot:  SlotOf(key),
 		Owner: in.names[owner],
 		Final: r.newest.names[final],
-		Rings: r.count(),
+		Rings: r.Count(),
 		Score: 1,
 	}
 	if next := in.next(s, func(member int) bool { return member != owner }); next >= 0 {
@@ -53,9 +53,22 @@ func (r *Rings) Explain(key []byte, now time.Time) Explanation {
 	return e
 }
 
-// count returns how many rings are in force. Scale-ups close to each other
-// have one predecessor.
-func (r *Rings) count() int {
+// Moved returns the share of a member's keys that have moved to it: 1 once it
+// has faded in, 0 for who owns none.
+func (r *Rings) Moved(member string, now time.Time) float64 {
+	at := slices.Index(r.newest.names, member)
+	switch {
+	case at < 0:
+		return 0
+	case r.joinOf[at] < 0:
+		return 1
+	}
+	return r.joins[r.joinOf[at]].score(now, &r.options)
+}
+
+// Count returns how many rings are in force: more than one while members fade
+// in. Scale-ups close to each other have one predecessor.
+func (r *Rings) Count() int {
 	n := 1
 	for i, j := range r.joins {
 		if !slices.ContainsFunc(r.joins[:i], func(k join) bool { return k.before == j.before }) {

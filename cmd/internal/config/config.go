@@ -68,6 +68,7 @@ type Memory struct {
 type Source struct {
 	SQLite   SQLite   `yaml:"sqlite" doc:"A SQLite file on this machine."`
 	Postgres Postgres `yaml:"postgres" doc:"A PostgreSQL database, version 15 or later."`
+	Ramp     bool     `yaml:"ramp" default:"true" doc:"Let the reads of a cold cache begin few at a time, and grow while the source keeps up."`
 }
 
 // SQLite is a SQLite file.

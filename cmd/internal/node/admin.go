@@ -14,6 +14,7 @@ import (
 func (n *Node) serveAdmin(ctx context.Context) error {
 	mux := adminHandler(n.registry.handler(), n.ready)
 	mux.HandleFunc("GET /audit", func(w http.ResponseWriter, _ *http.Request) { answerAudit(w, n.auditor) })
+	mux.HandleFunc("GET /ring", n.answerRing)
 	return serveHTTP(ctx, n.admin, mux)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cdc"
+	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
@@ -14,15 +15,26 @@ import (
 type inspector struct{ n *Node }
 
 func (i inspector) Explain(key proxy.Key) [][2]string {
-	place := i.n.ring.Explain(key.Text, time.Now())
 	facts := append(i.n.cache.Explain(key), violationsOf(i.n.auditor, key)...)
-	return append(facts,
-		[2]string{"slot", strconv.Itoa(place.Slot)},
-		[2]string{"owner", place.Owner},
-	)
+	return append(facts, i.n.owner(key)...)
 }
 
-func (i inspector) Invalidate(key proxy.Key) { i.n.cache.Invalidate(key) }
+// owner tells who owns a key, and why.
+func (n *Node) owner(key proxy.Key) [][2]string {
+	if n.tier == nil {
+		return [][2]string{{"slot", strconv.Itoa(hashring.SlotOf(key.Text))}, {"owner", "this node, which is alone"}}
+	}
+	place := n.tier.explain(key.Text, time.Now())
+	return [][2]string{{"slot", strconv.Itoa(place.Slot)}, {"owner", place.Owner}, {"why", place.Why}}
+}
+
+// Invalidate drops a key here and at its owner, if that can be told.
+func (i inspector) Invalidate(key proxy.Key) {
+	i.n.cache.Invalidate(key)
+	if i.n.tier != nil {
+		i.n.tier.forget(key)
+	}
+}
 
 func (i inspector) Void(u *proxy.UseCase) { i.n.cache.Void(u) }
 
@@ -48,7 +60,7 @@ func (i inspector) Lag() [][2]string {
 	if kept := i.n.applier.Kept(); len(kept) > 0 {
 		facts = append(facts, [2]string{"undecodable", keptText(kept[len(kept)-1])})
 	}
-	if problems := i.n.problems(); len(problems) > 0 {
+	if problems := append(i.n.problems(), i.n.tier.problems()...); len(problems) > 0 {
 		facts = append(facts, [2]string{"problem", strings.Join(problems, "; ")})
 	}
 	return facts

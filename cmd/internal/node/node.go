@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +16,10 @@ import (
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/command"
+	"github.com/freshet-cache/freshet/proxy/ramp"
 	"github.com/freshet-cache/freshet/proxy/server"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
@@ -38,7 +39,7 @@ type Node struct {
 	tail      *kafka.Tail
 	auditor   *audit.Auditor // nil: this node does not audit
 	prober    *prober
-	ring      *hashring.Rings
+	tier      *tier // nil: this node is alone
 	server    *server.Server
 	registry  registry
 
@@ -67,6 +68,9 @@ func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*N
 	}
 	if n.listeners, err = listenAll(c.Node.All()); err == nil {
 		n.admin, err = listen(c.Node.Admin, "node.admin, or --admin")
+	}
+	if err == nil && n.tier != nil {
+		err = n.tier.open(n)
 	}
 	if err != nil {
 		n.Close()
@@ -109,13 +113,10 @@ func build(c *config.Config, seams Seams, source database, catalog *proxy.Catalo
 // to the cache.
 func (n *Node) assemble(seams Seams) (err error) {
 	c := n.config
-	if n.ring, err = ringOf(c); err != nil {
-		return fmt.Errorf("ring: %w", err)
-	}
 	if n.connector, err = connect(c, n.source); err != nil {
 		return err
 	}
-	source := seams.Source(n.source)
+	source := seams.Source(n.ramped())
 	if n.cache, err = cache.New(n.catalog, n.connector.inFront(source), n.watermark, n.clock, cacheOptions(c, n.catalog)); err != nil {
 		return fmt.Errorf("cache: %w", err)
 	}
@@ -128,13 +129,22 @@ func (n *Node) assemble(seams Seams) (err error) {
 		ask: seams.Probe(n.source.Probe), clock: n.clock, stream: n.watermark, steps: n.applier,
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
+	if n.tier, err = n.around(); err != nil {
+		return fmt.Errorf("tier: %w", err)
+	}
 	asked := commandOptions(c)
 	asked.Memory = n.cache
+	if asked.Cluster, err = n.cluster(); err != nil {
+		return err
+	}
 	asked.Scanner, _ = n.source.(proxy.Scanner)
 	if asked.Users, err = n.users(); err != nil {
 		return err
 	}
-	commands := command.New(n.catalog, n.cache, inspector{n}, asked)
+	if asked.Cluster, err = n.redirecting(); err != nil {
+		return err
+	}
+	commands := command.New(n.catalog, n.front(), inspector{n}, asked)
 	o := serverOptions(c)
 	if o.MaxConnections < c.Node.MaxClients {
 		n.log.Warn("the limit on open files allows fewer clients than node.max_clients: raise it (ulimit -n), or lower the setting",
@@ -145,13 +155,36 @@ func (n *Node) assemble(seams Seams) (err error) {
 	return nil
 }
 
-// ringOf places the slots over this node alone.
-func ringOf(c *config.Config) (*hashring.Rings, error) {
-	return hashring.New(hashring.Options{}, 1, []hashring.Member{{Name: self(c), Weight: 1}}, time.Now())
+// ramped is the source behind what keeps a cold node from pushing it over.
+func (n *Node) ramped() proxy.Source {
+	if !n.config.Source.Ramp {
+		return n.source
+	}
+	r := ramp.New(n.source, ramp.Options{Wait: longest(n.config)})
+	n.registry.MustRegister(r)
+	return r
 }
 
-// self is how this node names itself.
-func self(c *config.Config) string { return cmp.Or(c.Tier.Name, c.Node.Listen) }
+// cluster tells clients of a Redis Cluster of the tier, in which a node may be
+// alone.
+func (n *Node) cluster() (*cluster, error) {
+	if t := n.tier; t != nil {
+		return &cluster{self: t.name, view: t.membership.View, settle: t.heardOf()}, nil
+	}
+	self := hashring.Member{Name: n.config.Node.Listen, Weight: 1}
+	rings, err := hashring.New(hashring.Options{}, 1, []hashring.Member{self}, time.Now())
+	view := &membership.View{Rings: rings, Peers: []membership.Peer{{Member: self}}}
+	return &cluster{self: self.Name, view: func() *membership.View { return view }}, err
+}
+
+// front is what commands ask: the tier, or the own cache of a node that is
+// alone.
+func (n *Node) front() proxy.Source {
+	if n.tier == nil {
+		return n.cache
+	}
+	return n.tier.route
+}
 
 // listen takes a port. setting is where another address is to be given.
 func listen(address, setting string) (net.Listener, error) {
@@ -168,23 +201,32 @@ func listen(address, setting string) (net.Listener, error) {
 // Address is where Redis clients are served.
 func (n *Node) Address() string { return n.listeners[0].Addr().String() }
 
+// Peers is where other nodes are served: "" if this one is alone.
+func (n *Node) Peers() string {
+	if n.tier == nil {
+		return ""
+	}
+	return n.tier.listener.Addr().String()
+}
+
 // Admin is where /metrics and the like are served.
 func (n *Node) Admin() string { return n.admin.Addr().String() }
 
 // Run serves until ctx ends, then lets connections finish what they have sent,
 // and returns after the last goroutine has ended.
 func (n *Node) Run(ctx context.Context) error {
-	n.log.Info("node starts", "listen", n.Address(), "admin", n.Admin(),
-		"slots", n.ring.Owned(self(n.config)), "ring", fmt.Sprintf("%016x", n.ring.Checksum()))
-	err := live(ctx, n.drain, []part{
+	n.log.Info("node starts", "listen", n.Address(), "admin", n.Admin())
+	parts := []part{
 		{"admin", n.serveAdmin},
 		{"source", n.keepSource},
 		{"cache", n.cache.Run},
 		{"clock", n.prober.run},
 		{"stream", n.follow},
 		{"audit", n.audit},
-		{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listeners...) }},
-	})
+	}
+	parts = append(parts, n.tier.parts(n.Ready)...)
+	parts = append(parts, part{"server", func(ctx context.Context) error { return n.server.Run(ctx, n.listeners...) }})
+	err := live(ctx, n.drain, parts)
 	n.log.Info("node has ended")
 	return err
 }
@@ -192,6 +234,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) drain() {
 	n.draining.Store(true)
 	n.log.Info("node drains")
+	n.tier.leave()
 }
 
 // keepSource holds the source open for all that stands on it.
@@ -207,6 +250,9 @@ func (n *Node) Close() {
 	}
 	if n.admin != nil {
 		n.admin.Close()
+	}
+	if n.tier != nil && n.tier.listener != nil {
+		n.tier.listener.Close()
 	}
 	if n.cache != nil {
 		ended, end := context.WithCancel(context.Background())

@@ -71,14 +71,16 @@ func (n *Node) standstill() time.Duration {
 // stream or the source goes away later: all nodes lose them at once, and to
 // take all of them out of service would make an outage of what the contract
 // carries (entries then live on their own as-of). So a problem later is told,
-// but only draining ends readiness.
+// but only draining ends readiness. What is wrong with the tier keeps no node
+// from serving: it answers for every key, if need be alone.
 func (n *Node) ready() (bool, []string) {
 	problems := n.problems()
-	if n.draining.Load() {
-		return false, append([]string{"node: draining"}, problems...)
-	}
 	if len(problems) == 0 {
 		n.wasReady.Store(true)
+	}
+	problems = append(problems, n.tier.problems()...)
+	if n.draining.Load() {
+		return false, append([]string{"node: draining"}, problems...)
 	}
 	return n.wasReady.Load(), problems
 }

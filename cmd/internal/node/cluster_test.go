@@ -1,0 +1,233 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/command"
+	"github.com/freshet-cache/freshet/proxy/source/row"
+)
+
+const settles = 5 * time.Second
+
+// tierNode is a node as a client of Redis Cluster sees it.
+type tierNode struct {
+	*cluster
+	commands *command.Commands
+	seen     *membership.View
+}
+
+// nobody is a Source in which there is nothing.
+type nobody struct{ proxy.Source }
+
+func (nobody) Load(context.Context, []proxy.Request, []proxy.Result) {}
+
+func newTierNode(t *testing.T, name string, view *membership.View) *tierNode {
+	t.Helper()
+	catalog, err := proxy.NewCatalog(&row.Mapping{Spec: row.Spec{Name: "key", Table: "key", Column: "v"}, Columns: []row.KeyColumn{{Name: "k", Kind: row.KeyText}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &tierNode{seen: view}
+	n.cluster = &cluster{self: name, view: func() *membership.View { return n.seen }, settle: settles}
+	n.commands = command.New(catalog, nobody{}, nil, command.Options{Cluster: n.cluster})
+	return n
+}
+
+func (n *tierNode) do(line string) string {
+	s := n.commands.NewSession()
+	s.Redirect()
+	s.Step(context.Background(), []byte(line+"\r\n"))
+	return string(s.Replies())
+}
+
+// sends returns the node that a client is sent to for a key; "" if it is
+// served.
+func (n *tierNode) sends(key string) string {
+	reply := n.do("GET " + key)
+	if _, to, moved := strings.Cut(strings.TrimSuffix(reply, ":6400\r\n"), " "); moved {
+		return strings.Fields(to)[1]
+	}
+	return ""
+}
+
+// peersOf are serving nodes that redirect, at hosts of their names.
+func peersOf(names ...string) (peers []membership.Peer) {
+	for _, name := range names {
+		p := membership.Peer{Redirects: name + ":6400"}
+		p.Name, p.Weight = name, 1
+		peers = append(peers, p)
+	}
+	return peers
+}
+
+func ofPeers(peers []membership.Peer) (members []hashring.Member) {
+	for _, p := range peers {
+		members = append(members, p.Member)
+	}
+	return members
+}
+
+func viewOf(t *testing.T, window time.Duration, peers []membership.Peer) *membership.View {
+	t.Helper()
+	rings, err := hashring.New(hashring.Options{Window: window}, 1, ofPeers(peers), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &membership.View{Rings: rings, Peers: peers}
+}
+
+// then is the view after another list.
+func then(t *testing.T, before *membership.View, peers []membership.Peer, joined time.Time) *membership.View {
+	t.Helper()
+	rings, err := before.Rings.Next(before.Rings.Version()+1, ofPeers(peers), joined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &membership.View{Rings: rings, Peers: peers}
+}
+
+func someKeys(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprintf("key:%d", i))
+	}
+	return keys
+}
+
+func TestClientsAreSentToOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := peersOf("a", "b", "c", "d")
+		peers[3].Redirects = "" // has no listener that redirects
+		view := viewOf(t, 0, peers)
+		n := newTierNode(t, "a", view)
+		counts := func() map[string]int {
+			count := map[string]int{}
+			for _, key := range someKeys(300) {
+				to := n.sends(key)
+				if owner := view.Rings.Owner([]byte(key), time.Now()); to != "" && to != owner {
+					t.Errorf("%s of %s is sent to %s", key, owner, to)
+				}
+				count[to]++
+			}
+			return count
+		}
+		if c := counts(); c[""] != 300 {
+			t.Errorf("before anybody can know the owners, %v are sent away", c)
+		}
+		time.Sleep(settles + topologyAge)
+		if c := counts(); c["b"] == 0 || c["c"] == 0 || c["b"]+c["c"]+c[""] != 300 || c[""] < 120 {
+			t.Errorf("sent to %v", c)
+		}
+		if nodes := n.do("CLUSTER NODES"); strings.Count(nodes, " connected") != 3 || strings.Contains(nodes, "d:") {
+			t.Errorf("nodes: %.300s", nodes)
+		}
+		// b is away: its keys are served here at once, and later it has to be
+		// there for a while.
+		gone := peersOf("a", "b", "c", "d")
+		gone[1].State, gone[3].Redirects = hashring.Away, ""
+		n.seen = then(t, view, gone, time.Now())
+		time.Sleep(topologyAge)
+		if c := counts(); c["b"] != 0 || c["c"] == 0 {
+			t.Errorf("while b is away: %v", c)
+		}
+		if nodes := n.do("CLUSTER NODES"); !strings.Contains(nodes, "b:6400@0 master,fail - 0 0 2 connected\n") {
+			t.Errorf("nodes while b is away: %.300s", nodes)
+		}
+		n.seen = then(t, n.seen, peers, time.Now())
+		time.Sleep(topologyAge)
+		if c := counts(); c["b"] != 0 {
+			t.Errorf("as b is back: %v", c)
+		}
+		time.Sleep(settles + topologyAge)
+		if c := counts(); c["b"] == 0 {
+			t.Errorf("b is back for long: %v", c)
+		}
+	})
+}
+
+// What costs something is done once a second at most, and not at all where
+// nothing changes.
+func TestTopologyIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		view := viewOf(t, 0, peersOf("a", "b"))
+		n := newTierNode(t, "a", view)
+		first := n.Topology()
+		if n.Topology() != first {
+			t.Error("it is made anew within a second")
+		}
+		time.Sleep(topologyAge)
+		if n.Topology() == first {
+			t.Error("b stays new")
+		}
+		time.Sleep(settles)
+		settled := n.Topology()
+		busy := *view // as a busier peer makes it
+		busy.Peers = peersOf("a", "b")
+		busy.Peers[1].Occupancy = 0.5
+		n.seen = &busy
+		time.Sleep(topologyAge)
+		if n.Topology() != settled {
+			t.Error("it is made anew for nothing")
+		}
+	})
+}
+
+// Nodes learn of a change at different times and their topologies are of
+// different ages. A client that follows what it is told is answered by the
+// third node at the latest, whichever it asks first, at any moment.
+func TestNobodyIsSentToAndFro(t *testing.T) {
+	keys := someKeys(20)
+	for round := range uint64(2) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(round, 0))
+			names := []string{"a", "b", "c"}
+			now := viewOf(t, 10*time.Second, peersOf("a", "b", "c"))
+			nodes := map[string]*tierNode{}
+			for _, name := range append(names, "d") {
+				nodes[name] = newTierNode(t, name, now)
+			}
+			follow := func() {
+				for _, key := range keys {
+					for name := range nodes {
+						at, hops := name, 0
+						for to := nodes[at].sends(key); to != ""; to = nodes[at].sends(key) {
+							if at, hops = to, hops+1; hops > 2 {
+								t.Fatalf("%v: %s is sent on %d times from %s", time.Now(), key, hops, name)
+							}
+						}
+					}
+				}
+			}
+			pass := func(d time.Duration) {
+				for until := time.Now().Add(d); time.Now().Before(until); time.Sleep(time.Duration(random.Int64N(int64(900 * time.Millisecond)))) {
+					follow()
+				}
+			}
+			pass(8 * time.Second)
+			for _, list := range [][]string{{"a", "b", "c", "d"}, {"a", "c", "d"}, {"a", "b", "c", "d"}} {
+				next := then(t, now, peersOf(list...), time.Now())
+				late := map[string]time.Time{} // who sees it when
+				for name := range nodes {
+					late[name] = time.Now().Add(time.Duration(random.Int64N(int64(settles - 2*topologyAge))))
+				}
+				for range 12 {
+					for name, at := range late {
+						if !time.Now().Before(at) {
+							nodes[name].seen = next
+						}
+					}
+					pass(time.Second)
+				}
+				now = next
+			}
+		})
+	}
+}

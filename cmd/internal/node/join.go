@@ -1,0 +1,108 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
+)
+
+// firstWord is how long a node that is ready waits for the first word of its
+// tier: a directory that is away keeps nobody from serving.
+const firstWord = 5 * time.Second
+
+// join has this node take its place once it is ready, and keeps it there until
+// ctx ends: it measures its load, and warms up.
+func (t *tier) join(ctx context.Context, ready func(context.Context) error) error {
+	if ready(ctx) != nil {
+		return nil // the end came first
+	}
+	timer := time.NewTimer(firstWord)
+	defer timer.Stop()
+	select {
+	case <-t.membership.Heard():
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil
+	}
+	// One that starts again before it was gone has its keys still, at all
+	// others: it was there before, and does not fade in.
+	known := t.membership.View().Known()
+	t.announce(func(self *membership.Peer) {
+		self.State = hashring.Serving
+		if !known {
+			self.Joined = time.Now().Truncate(time.Millisecond).UTC()
+		}
+	})
+	t.log.Info("node joins its tier", "name", t.name, "again", known)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.measure(ctx) })
+	if rate := t.config.Tier.WarmUp; rate > 0 && !known {
+		group.Go(func() error { return t.warmUp(ctx, rate) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// heardOf is how long it takes until what a node says of itself has changed
+// the rings of the others: the next question, or a round of gossip, the answer,
+// and what is gathered.
+func (t *tier) heardOf() time.Duration {
+	c := &t.config.Tier
+	asked := time.Duration(c.AskEvery)
+	if t.gossip != nil {
+		asked = time.Second
+	}
+	return asked + time.Duration(c.Debounce) + 250*time.Millisecond
+}
+
+// leave says that this node gives its keys away, and waits until the others
+// have taken that, with everything running: so they ask others before this one
+// stops answering.
+func (t *tier) leave() {
+	if t == nil || !t.othersServe() {
+		return
+	}
+	t.announce(func(self *membership.Peer) { self.State = hashring.Leaving })
+	time.Sleep(min(t.heardOf(), time.Duration(t.config.Node.DrainTimeout)))
+}
+
+func (t *tier) othersServe() bool {
+	for _, p := range t.membership.View().Peers {
+		if p.Name != t.name && p.State == hashring.Serving {
+			return true
+		}
+	}
+	return false
+}
+
+// mostWarm is how many keys are warmed up: what the others remember of theirs.
+const mostWarm = 4096
+
+// warmUp reads the keys that are to be this node's ahead of its clients, those
+// that the others are asked for most first.
+func (t *tier) warmUp(ctx context.Context, perSecond int) error {
+	if !pause(ctx, t.heardOf()) { // until then nobody knows which keys those are
+		return nil
+	}
+	var lists [][][]byte
+	for _, p := range t.membership.View().Peers {
+		if p.Name == t.name {
+			continue
+		}
+		keys, err := t.pool.To(p.Name, p.Address).Hottest(ctx, t.name, mostWarm)
+		if err != nil {
+			t.log.Info("warm-up goes without a member's keys", "member", p.Name, "error", err)
+			continue
+		}
+		lists = append(lists, keys)
+	}
+	t.log.Info("node has warmed up", "keys", t.route.Warm(ctx, perSecond, lists...))
+	return nil
+}

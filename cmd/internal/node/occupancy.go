@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
+)
+
+const (
+	// occupancyWindow is over how long a node measures its work: a burst is no
+	// load.
+	occupancyWindow = 10 * time.Second
+	// idle is the occupancy below which a node passes no keys on, however much
+	// less the others have to do: three quarters of it are free.
+	idle = 0.25
+)
+
+// measure keeps this node's occupancy, and with it the share of its keys that
+// it passes on, until ctx ends.
+func (t *tier) measure(ctx context.Context) error {
+	ticker := time.NewTicker(occupancyWindow)
+	defer ticker.Stop()
+	began, spent := time.Now(), cpuTime()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+		now, all := time.Now(), cpuTime()
+		t.occupied((all - spent).Seconds() / now.Sub(began).Seconds() / float64(runtime.GOMAXPROCS(0)))
+		began, spent = now, all
+	}
+}
+
+// occupied takes a measurement.
+func (t *tier) occupied(occupancy float64) {
+	mean := meanOccupancy(t.membership.View().Peers, t.name, occupancy)
+	t.announce(func(self *membership.Peer) {
+		passed := self.Pass
+		self.Occupancy, self.Pass = occupancy, 0
+		if occupancy >= idle {
+			self.Pass = hashring.Pass(passed, occupancy, mean)
+		}
+	})
+}
+
+// meanOccupancy is that of the members that serve; this node's own is newer
+// than what the list has.
+func meanOccupancy(peers []membership.Peer, self string, own float64) float64 {
+	sum, n := own, 1
+	for _, p := range peers {
+		if p.State == hashring.Serving && p.Name != self {
+			sum += p.Occupancy
+			n++
+		}
+	}
+	return sum / float64(n)
+}

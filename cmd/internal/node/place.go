@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership"
+	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/route"
+)
+
+// placement says who owns a key by one view of the tier. Immutable.
+type placement struct {
+	view  *membership.View
+	self  string
+	fades bool                  // some members take their keys over a time that is not over
+	peers map[string]route.Peer // by name, without this node
+}
+
+// Owner implements route.Placement. A member that is not among the peers is
+// this node.
+func (p *placement) Owner(key []byte) route.Peer {
+	var now time.Time // does not count once all have faded in
+	if p.fades {
+		now = time.Now()
+	}
+	var name string
+	if len(p.view.Passing) == 0 {
+		name = p.view.Rings.Owner(key, now)
+	} else {
+		name = p.view.Rings.OwnerUnder(p.view.Passing, key, now)
+	}
+	if name == p.self {
+		return nil
+	}
+	return p.peers[name]
+}
+
+// Now implements route.Tier.
+func (t *tier) Now() route.Placement { return t.place.Load() }
+
+// took makes a view that of now: the way to its members, and who owns what.
+func (t *tier) took(v *membership.View) {
+	p := &placement{view: v, self: t.name, fades: !v.Rings.Settled().IsZero(), peers: map[string]route.Peer{}}
+	keep := t.asker.asked(time.Now())
+	for _, m := range v.Peers {
+		if m.Name != t.name {
+			p.peers[m.Name] = t.pool.To(m.Name, m.Address)
+			keep = append(keep, m.Address)
+		}
+	}
+	t.pool.Keep(keep)
+	t.place.Store(p)
+}
+
+// explain says who owns a key at a time, and why.
+func (t *tier) explain(key []byte, now time.Time) hashring.Explanation {
+	view := t.membership.View()
+	e := view.Rings.Explain(key, now)
+	if under := view.Rings.OwnerUnder(view.Passing, key, now); under != e.Owner {
+		e.Why += fmt.Sprintf("; %s passes it on, since the others have less to do", e.Owner)
+		e.Owner = under
+	}
+	return e
+}
+
+// forgetTime is how long a key's owner is waited for when a person drops it.
+const forgetTime = time.Second
+
+// forget has the owner of a key drop what it keeps of it.
+func (t *tier) forget(key proxy.Key) {
+	owner := t.place.Load().Owner(key.Text)
+	if owner == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), forgetTime)
+	defer cancel()
+	if err := owner.Forget(ctx, []proxy.Key{key}); err != nil {
+		t.log.Warn("the owner of a key could not be told to drop it", "error", err)
+	}
+}
+
+// ring is the table of owners as peers are told of it.
+func (t *tier) ring() (version, checksum uint64) {
+	p := t.place.Load()
+	if p == nil {
+		return 0, 0
+	}
+	return p.view.Rings.Version(), p.view.Rings.Checksum()
+}
