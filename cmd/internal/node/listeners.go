@@ -24,6 +24,17 @@ func listenAll(all []config.Listener) (taken []server.Listener, err error) {
 	return taken, nil
 }
 
+// redirects is where others reach the first listener that redirects, as
+// reached says it; "" if there is none.
+func (n *Node) redirects() string {
+	for i, l := range n.listeners {
+		if l.Redirect {
+			return reached(n.config.Node.All()[i].Listen, l.Addr())
+		}
+	}
+	return ""
+}
+
 // Addresses are where Redis clients are served, in the order of the
 // configuration: that of node.listen first.
 func (n *Node) Addresses() []string {

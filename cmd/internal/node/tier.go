@@ -88,16 +88,10 @@ func (t *tier) open(n *Node) (err error) {
 	if t.listener, err = listen(c.Listen, "tier.listen"); err != nil {
 		return err
 	}
-	redirects := ""
-	for i, l := range n.listeners {
-		if l.Redirect && redirects == "" {
-			redirects = reached(t.config.Node.All()[i].Listen, l.Addr())
-		}
-	}
 	t.announce(func(self *membership.Peer) {
 		self.Address = cmp.Or(c.Announce, reached(c.Listen, t.listener.Addr()))
 		self.Clients = cmp.Or(c.Clients, reached(t.config.Node.Listen, n.listeners[0].Addr()))
-		self.Redirects = cmp.Or(c.Redirects, redirects)
+		self.Redirects = cmp.Or(c.Redirects, n.redirects())
 	})
 	if _, err := membership.Encode(t.said()); err != nil {
 		return fmt.Errorf("what this node says of itself: %w", err)
