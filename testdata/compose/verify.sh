@@ -15,7 +15,7 @@
 # what it starts and builds. The ports of docker-compose.yml have to be free.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-quick= only_there= engine= work=$(mktemp -d)
+quick= only_there= engine= ours= work=$(mktemp -d)
 for flag; do
 	case $flag in
 	--quick) quick=1 ;;
@@ -23,13 +23,14 @@ for flag; do
 	*) echo "verify.sh: no such flag: $flag; there are --quick and --there" >&2; exit 2 ;;
 	esac
 done
-export COMPOSE_FILE=docker-compose.yml COMPOSE_PROGRESS=quiet COMPOSE_ANSI=never
+# A project of its own: the volumes of whoever tries the stack here stay.
+export COMPOSE_PROJECT_NAME=freshet-verify COMPOSE_FILE=docker-compose.yml COMPOSE_PROGRESS=quiet COMPOSE_ANSI=never
 . testdata/compose/engine.sh
 
 finish() {
 	local status=$?
 	exec 9>&- # the readers end
-	if docker info >/dev/null 2>&1; then
+	if [ -n "$ours" ]; then
 		[ $status = 0 ] || docker compose --profile load --profile debezium logs --tail 10 2>&1 | tail -100 || true
 		docker compose --profile load --profile debezium down --volumes --timeout 5 >/dev/null 2>&1 || true
 	fi
@@ -94,7 +95,7 @@ changed() {
 	within 5 "the nodes answer $1" seen "$@"
 }
 
-state() { docker inspect --format "{{.State.$2}}" "freshet-$1-1"; }
+state() { docker inspect --format "{{.State.$2}}" "freshet-verify-$1-1"; }
 started() { [ "$(state "$1" Pid)" -gt 1 ] && [ "$(state "$1" Pid)" != "$was" ]; }
 healthy() { started "$1" && { ! state "$1" Health.Status >/dev/null 2>&1 || [ "$(state "$1" Health.Status)" = healthy ]; }; }
 
@@ -135,11 +136,18 @@ need_engine
 need_compose
 need_images
 need_grafana
+[ -z "$(docker compose ps --all --quiet)" ] || {
+	echo "the project $COMPOSE_PROJECT_NAME is there: this runs elsewhere, or was killed; in that case: docker compose -p $COMPOSE_PROJECT_NAME down --volumes" >&2
+	exit 1
+}
+ours=1
 start=$SECONDS
 built
+how=${quick:+of a binary built here}
+how=${how:-by its Dockerfile}
 size=$(docker save freshet | gzip -9 | wc -c)
-printf '# the image of freshet was built in %d s; it has %d.%d MB compressed\n' \
-	$((SECONDS - start)) $((size / 1000000)) $((size / 100000 % 10))
+printf '# the image of freshet was built %s in %d s; it has %d.%d MB compressed\n' \
+	"$how" $((SECONDS - start)) $((size / 1000000)) $((size / 100000 % 10))
 [ "$size" -le 40000000 ]
 printf '# load of this machine: %s on %s cores\n' "$(cut -d' ' -f1-3 /proc/loadavg)" "$(nproc)"
 
@@ -165,7 +173,7 @@ crashed postgres Lousa
 crashed prometheus Obidos
 
 title 'What docker kill ended stays down until the next up'
-told docker kill freshet-node-2-1
+told docker kill freshet-verify-node-2-1
 told docker compose up --detach --wait node-2
 told docker compose ps --format '{{.Service}} {{.Status}}' node-2
 changed Viseu 6400 6401 6402
