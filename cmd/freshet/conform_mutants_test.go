@@ -33,6 +33,7 @@ type hunt struct {
 	checks []string
 	whole  time.Duration // of a run that has to be whole, as what the checks are about is only known then
 	few    bool          // it is caught also where not all are
+	with   []string      // more flags of the run
 }
 
 // within is how long a run may take to catch a mutant.

@@ -16,12 +16,18 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
 )
 
+// debezium are the flags of a run behind a connector.
+var debezium = []string{"--debezium"}
+
 // caughtOnStack are mutants that it takes real parts to catch, or that have
 // another life there: as caught says it.
 var caughtOnStack = map[string]hunt{
+	"barrier-from-list":    {faults: "place lost amid unseen commits", checks: []string{"C2", "C3"}, with: debezium},
 	"checkpoint-now":       {faults: noFaults, checks: []string{"C2", "C3", "C5"}},
 	"fingerprint-unread":   {faults: "column made anew", checks: []string{"C2", "C3"}},
+	"gate-asks-replica":    {faults: "standby away", checks: []string{"C2", "C3"}, with: debezium},
 	"install-written":      {faults: "late acknowledgements", checks: []string{"C2", "C3", "C5"}},
+	"no-node-gate":         {faults: "standby frozen", checks: []string{"C2", "C3"}, with: debezium},
 	"no-relay-gate":        {faults: "standby frozen,standby frozen for 10Δ", checks: []string{"C2", "C3"}, few: true},
 	"old-primary-lifts":    {faults: "old primary lives on", checks: []string{"C2", "C3"}},
 	"order-by-row":         {faults: noFaults, checks: []string{"C2", "C3"}},
@@ -59,6 +65,7 @@ func (h hunt) onStack(t *testing.T, seed int, mutant string, lasts time.Duration
 	t.Setenv(asFreshet, "1") // for the parts
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"conform", "--stack", "--out", out, "--seed", fmt.Sprint(seed), "--duration", fmt.Sprint(max(lasts, 6*time.Second)), "--faults", h.faults, "--mutant", mutant}
+	args = append(args, h.with...)
 	if h.whole == 0 {
 		args = append(args, "--until", strings.Join(h.checks, ","))
 	}

@@ -105,7 +105,11 @@ func (o *Options) record(ctx context.Context, d deployment) (path string, err er
 	if err != nil {
 		return "", err
 	}
-	return file.Path(), errors.Join(o.traffic(ctx, d, file), file.Close())
+	err = o.traffic(ctx, d, file)
+	if closed := file.Close(); !errors.Is(err, closed) { // who wrote has been told of it
+		err = errors.Join(err, closed)
+	}
+	return file.Path(), err
 }
 
 // errInterrupted is the end of a run that was told to end.
@@ -119,8 +123,11 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 		Writers: 4, WritePause: 40 * time.Millisecond,
 		Readers: 4, Sessions: 2, ReadPause: 6 * time.Millisecond,
 	}
-	if o.live != nil {
+	switch {
+	case o.live != nil:
 		asConfigured(&much, o.live)
+	case o.Debezium: // a connector and its Java machine want a core, and bring no images to replace entries with
+		much.WritePause, much.ReadPause = 2*much.WritePause, 2*much.ReadPause
 	}
 	l := load.New(d.Database(), d, d.UseCases(), file.Writer, much)
 	faults, err := o.faults(d.Faults(changing(l)))

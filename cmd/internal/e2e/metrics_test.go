@@ -39,6 +39,7 @@ func TestMetricNames(t *testing.T) {
 	if after := s.names("node", n.Admin()) + s.names("relay", r.Admin()); after != got {
 		t.Errorf("what clients sent has made metrics:\n%s", after)
 	}
+	got += connectorNames(t)
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -64,6 +65,22 @@ func TestMetricNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// connectorNames are the metrics that only a node has which follows a
+// connector.
+func connectorNames(t *testing.T) string {
+	s, c := connected(t, map[string]int{"users": 1}, "users")
+	s.spawn("heartbeats", c.beats)
+	n := s.node()
+	s.await(n)
+	var own strings.Builder
+	for line := range strings.Lines(s.names("node", n.Admin())) {
+		if strings.HasPrefix(line, "node freshet_debezium_") {
+			own.WriteString(line)
+		}
+	}
+	return own.String()
 }
 
 // unitless are the gauges that count, or answer yes or no.

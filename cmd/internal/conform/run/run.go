@@ -121,8 +121,13 @@ func Create(dir string) (*File, error) {
 // Path is where it is.
 func (f *File) Path() string { return f.file.Name() }
 
-// Close writes what is left.
+// Close writes what is left. If nothing could be written any more, it is what
+// those were told who tried.
 func (f *File) Close() error {
 	f.Writer.Close()
-	return errors.Join(<-f.ended, f.file.Close())
+	err, closed := <-f.ended, f.file.Close()
+	if err != nil {
+		return err
+	}
+	return closed
 }

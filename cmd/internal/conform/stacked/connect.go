@@ -93,30 +93,29 @@ func (d *Deployment) ofConnect() []fault.Fault {
 	}
 }
 
-// startAgain starts the worker, and waits until it has shipped what was written
-// meanwhile: until then the fault lasts. For how long it may, C11 decides.
+// startAgain starts the worker. The fault lasts until what was written meanwhile
+// is shipped; if that takes too long, C11 says so.
 func (d *Deployment) startAgain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	if err := d.connect.Start(ctx); err != nil {
 		return err
 	}
-	end := ""
-	for ctx.Err() == nil { // other faults may have the database in hand
-		var err error
-		if end == "" {
-			end, err = d.database.primary.Query(ctx, "SELECT pg_current_wal_lsn()")
-		}
-		shipped := "f"
-		if err == nil {
-			shipped, err = d.database.primary.Query(ctx, "SELECT confirmed_flush_lsn >= '"+end+"' FROM pg_replication_slots WHERE slot_name = '"+connector+"'")
-		}
-		if err == nil && shipped == "t" {
-			return nil
-		}
-		pause.For(ctx, 100*time.Millisecond)
-	}
+	const shipped = "SELECT confirmed_flush_lsn >= '%s' FROM pg_replication_slots WHERE slot_name = '" + connector + "'"
+	end := d.asked(ctx, "SELECT pg_current_wal_lsn()", func(string) bool { return true })
+	d.asked(ctx, fmt.Sprintf(shipped, end), func(answer string) bool { return answer == "t" })
 	return nil
+}
+
+// asked asks the primary until it gives an answer that will do, or ctx ends:
+// another fault may have it in hand.
+func (d *Deployment) asked(ctx context.Context, query string, will func(answer string) bool) string {
+	for {
+		answer, err := d.database.primary.Query(ctx, query)
+		if err == nil && will(answer) || !pause.For(ctx, 100*time.Millisecond) {
+			return answer
+		}
+	}
 }
 
 // unseen has all nodes lose their place while commits are shipped that nobody
