@@ -85,7 +85,7 @@ func TestIdleConnectionLives(t *testing.T) {
 		l := newPipes()
 		_, stopServer := bubbleServer(t, &node{}, options(t, "b"), l)
 		own := options(t, "a")
-		own.Connections = 1
+		own.Connections, own.KeepAlive = 1, time.Second
 		pool, stop := bubblePool(t, own, l.dial)
 		to := pool.To("b", "b:1")
 		if _, err := to.Ask(t.Context()); err != nil {
@@ -125,7 +125,7 @@ func TestSilentPeerIsGivenUp(t *testing.T) {
 			return client, nil
 		}
 		own := options(t, "a")
-		own.Connections = 1
+		own.Connections, own.KeepAlive = 1, time.Second
 		pool, stop := bubblePool(t, own, dial)
 		to := pool.To("b", "b:1")
 		began := time.Now()
@@ -213,7 +213,9 @@ func TestDrainIsBounded(t *testing.T) {
 					h.answer(reqs, results)
 				}
 				l := newPipes()
-				_, stopServer := bubbleServer(t, h, options(t, "b"), l)
+				server := options(t, "b")
+				server.Drain = 5 * time.Second
+				_, stopServer := bubbleServer(t, h, server, l)
 				own := options(t, "a")
 				pool, stop := bubblePool(t, own, l.dial)
 				to := pool.To("b", "b:1")
@@ -241,7 +243,9 @@ func TestDrainIsBounded(t *testing.T) {
 func TestSilentStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		s, stopServer := bubbleServer(t, &node{}, options(t, "b"), l)
+		server := options(t, "b")
+		server.Handshake = 5 * time.Second
+		s, stopServer := bubbleServer(t, &node{}, server, l)
 		nc, err := l.dial(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -261,7 +265,9 @@ func TestSilentStranger(t *testing.T) {
 func TestStrangersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		s, stopServer := bubbleServer(t, &node{}, options(t, "b"), l)
+		server := options(t, "b")
+		server.Handshake = 5 * time.Second
+		s, stopServer := bubbleServer(t, &node{}, server, l)
 		for range maxStrangers {
 			if _, err := l.dial(t.Context(), ""); err != nil {
 				t.Fatal(err)

@@ -51,7 +51,7 @@ func TestAnswersBelongToTheirRequests(t *testing.T) {
 			case 0:
 				leave.Store(fmt.Sprintf("users:%d", i), cancel)
 			case 1: // at some time
-				timer := time.AfterFunc(time.Duration(rand.IntN(3_000))*time.Microsecond, cancel)
+				timer := time.AfterFunc(time.Nanosecond<<rand.IntN(33), cancel)
 				defer timer.Stop()
 			}
 			switch err := to.Load(mine, reqs, results); {
@@ -338,13 +338,13 @@ func TestAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, address, _ := serving(t, &node{}, options(t, "b")) // before the other port is free
 	l.Close()
 	pool, stop := pooling(t, options(t, "a"))
 	nobody := pool.To("", l.Addr().String())
 	if _, err := nobody.Ask(patience(t)); !errors.Is(err, ErrAway) {
 		t.Error(err)
 	}
-	_, address, _ := serving(t, &node{}, options(t, "b"))
 	somebody := pool.To("b", address)
 	if _, err := somebody.Ask(patience(t)); err != nil {
 		t.Error(err)

@@ -44,7 +44,8 @@ type conn struct {
 	out  *outbox
 
 	heard atomic.Bool   // something came since the last beat
-	quiet int           // beats since then; of the writer
+	quiet int           // beats since then; of the writer, like beats
+	beats time.Time     // when the last one was
 	done  chan struct{} // closed: the connection is lost
 	left  chan struct{} // closed: it takes no more requests
 
@@ -82,9 +83,17 @@ func (c *conn) run(ctx context.Context) error {
 }
 
 // beat asks whether a silent peer lives, and gives up one that stays silent.
+// A beat that comes late tells that this process was held up, and nothing of
+// the peer.
 func (c *conn) beat() error {
-	if c.heard.Swap(false) {
+	now := time.Now()
+	late := now.Sub(c.beats) > 2*c.pool.opts.KeepAlive
+	c.beats = now
+	heard := c.heard.Swap(false)
+	if heard || late {
 		c.quiet = 0
+	}
+	if heard {
 		return nil
 	}
 	if c.quiet++; c.quiet > 3 {

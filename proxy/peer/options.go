@@ -28,7 +28,7 @@ type Options struct {
 	Waiting     int           // requests that may wait for one peer; default 4,096. Callers of low priority get half
 	WaitBytes   int           // bytes of these requests; default 8 MiB
 	Serving     int           // requests of one connection that the server end works on at once; default 1,024
-	KeepAlive   time.Duration // a silent connection is asked so often whether it lives, and given up after three times; default 1 s
+	KeepAlive   time.Duration // a silent connection is asked so often whether it lives, and given up after three times; default 1 s, at most 15 s
 	Handshake   time.Duration // dial and handshake together; default 5 s
 	Drain       time.Duration // how long a server that ends finishes what it has begun; default 5 s
 
@@ -58,6 +58,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("each use case needs a fingerprint")
 	case len(o.Key) > 0 && len(o.Key) < minKeyBytes:
 		return o, fmt.Errorf("a tier's key has at least %d bytes", minKeyBytes)
+	case o.KeepAlive > longestSilence/4:
+		return o, fmt.Errorf("peers are asked every %v or more often whether they live", longestSilence/4)
 	}
 	o.Connections = cmp.Or(o.Connections, 2)
 	o.Waiting = cmp.Or(o.Waiting, 4096)

@@ -2,9 +2,7 @@ package peer
 
 import (
 	"encoding/binary"
-	"maps"
 	"sync"
-	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/proxy/source/row"
 )
@@ -24,25 +22,24 @@ type told struct {
 	announce func(frame []byte) // called under mu: must not block
 	renew    func()             // called once, not under mu
 
-	numbers atomic.Pointer[map[*row.Schema]uint64] // copied to be changed
+	numbers sync.Map // of *row.Schema: each row of each reply looks here
 
-	mu    sync.Mutex
-	alike map[string]uint64 // by columns: a schema that is read anew is another pointer
-	bytes int
-	old   bool // renew was called
+	mu      sync.Mutex
+	alike   map[string]uint64 // by columns: a schema that is read anew is another pointer
+	bytes   int
+	pointed int  // how many pointers are kept
+	old     bool // renew was called
 }
 
 func newTold(announce func([]byte), renew func()) *told {
-	t := &told{announce: announce, renew: renew, alike: map[string]uint64{}}
-	t.numbers.Store(&map[*row.Schema]uint64{})
-	return t
+	return &told{announce: announce, renew: renew, alike: map[string]uint64{}}
 }
 
 // id returns a schema's number; false: the dictionary is full. A number is
 // announced before anybody has it, so a row is never in front of its schema.
 func (t *told) id(s *row.Schema) (uint64, bool) {
-	if n, ok := (*t.numbers.Load())[s]; ok {
-		return n, true
+	if n, ok := t.numbers.Load(s); ok {
+		return n.(uint64), true
 	}
 	n, ok, full := t.tell(s)
 	if full {
@@ -54,10 +51,6 @@ func (t *told) id(s *row.Schema) (uint64, bool) {
 func (t *told) tell(s *row.Schema) (n uint64, ok, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := *t.numbers.Load()
-	if n, ok = known[s]; ok {
-		return n, true, false
-	}
 	columns := appendColumns(nil, s)
 	if n, ok = t.alike[string(columns)]; !ok {
 		if len(t.alike) == maxSchemas || t.bytes+len(columns) > maxSchemaBytes {
@@ -68,12 +61,11 @@ func (t *told) tell(s *row.Schema) (n uint64, ok, full bool) {
 		t.bytes += len(columns)
 		t.announce(appendFrame(nil, frameSchema, columns))
 	}
-	next := map[*row.Schema]uint64{}
-	if len(known) < maxSchemas { // what is not used any more is not kept alive for ever
-		next = maps.Clone(known)
+	if t.pointed++; t.pointed > maxSchemas { // what is not used any more is not kept alive for ever
+		t.numbers.Clear()
+		t.pointed = 1
 	}
-	next[s] = n
-	t.numbers.Store(&next)
+	t.numbers.Store(s, n)
 	full = (len(t.alike) > maxSchemas*3/4 || t.bytes > maxSchemaBytes*3/4) && t.isOldLocked()
 	return n, true, full
 }

@@ -78,7 +78,7 @@ func raw(t *testing.T, address string) *link {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(2 * time.Minute))
+	nc.SetDeadline(time.Now().Add(5 * time.Minute))
 	l, err := greet(&o, nc)
 	if err != nil {
 		t.Fatal(err)

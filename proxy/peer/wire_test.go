@@ -59,7 +59,7 @@ func tcp(t testing.TB) (a, b net.Conn) {
 		t.Fatal(err)
 	}
 	for _, c := range []net.Conn{a, b} {
-		c.SetDeadline(time.Now().Add(2 * time.Minute))
+		c.SetDeadline(time.Now().Add(5 * time.Minute))
 		t.Cleanup(func() { c.Close() })
 	}
 	return a, b
@@ -245,7 +245,7 @@ func TestHostileStrangers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer nc.Close()
-			nc.SetDeadline(time.Now().Add(2 * time.Minute))
+			nc.SetDeadline(time.Now().Add(5 * time.Minute))
 			nc.Write(tc.said)                                                        // fails if it is shown out before
 			if said, err := io.ReadAll(nc); errors.Is(err, os.ErrDeadlineExceeded) { // until it is closed
 				t.Errorf("still there after %d bytes: %v", len(said), err)
@@ -320,6 +320,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for name, change := range map[string]func(o *Options){
 		"no name":             func(o *Options) { o.Name = "" },
 		"a long name":         func(o *Options) { o.Name = strings.Repeat("x", 256) },
+		"a lazy keep-alive":   func(o *Options) { o.KeepAlive = time.Minute },
 		"a short key":         func(o *Options) { o.Key = []byte("short") },
 		"no catalog":          func(o *Options) { o.Catalog = nil },
 		"a fingerprint short": func(o *Options) { o.Fingerprints = o.Fingerprints[:1] },
