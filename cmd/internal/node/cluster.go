@@ -16,7 +16,7 @@ import (
 
 // topologyAge is how old a topology may be: while nodes fade in, slots move a
 // few at a time.
-const topologyAge = time.Second
+const topologyAge = 500 * time.Millisecond
 
 // cluster tells clients of Redis Cluster of the tier.
 //
@@ -54,7 +54,7 @@ func (n *Node) redirecting() (command.Cluster, error) {
 		return nil, nil
 	}
 	if n.tier != nil {
-		return &cluster{self: n.tier.name, view: n.tier.membership.View, settle: n.tier.heardOf() + 2*topologyAge}, nil
+		return &cluster{self: n.tier.name, view: n.tier.membership.View, settle: n.tier.settles()}, nil
 	}
 	self := hashring.Member{Name: n.config.Node.Listen, Weight: 1}
 	rings, err := hashring.New(hashring.Options{}, 1, []hashring.Member{self}, time.Now())
@@ -65,6 +65,20 @@ func (n *Node) redirecting() (command.Cluster, error) {
 		return &membership.View{Rings: rings, Peers: []membership.Peer{{Member: self, Redirects: n.redirects()}}}
 	}
 	return &cluster{self: self.Name, view: alone}, nil
+}
+
+// settles is how long a slot has to be with its owner until clients are sent
+// there: until all nodes have heard of it and their topologies are not older.
+func (t *tier) settles() time.Duration { return t.heardOf() + topologyAge }
+
+// farewell is how long a node that leaves goes on. Clients of Redis Cluster
+// have to hear MOVED in that time: some look for the owners again only then,
+// and not when a node they know is gone.
+func (t *tier) farewell() time.Duration {
+	if !slices.ContainsFunc(t.config.Node.All(), config.Listener.Redirects) {
+		return t.heardOf()
+	}
+	return t.heardOf() + t.settles() + 3*topologyAge
 }
 
 // Slot implements command.Cluster.

@@ -64,13 +64,13 @@ func (t *tier) heardOf() time.Duration {
 
 // leave says that this node gives its keys away, and waits until the others
 // have taken that, with everything running: so they ask others before this one
-// stops answering.
+// stops answering, and clients are sent to others.
 func (t *tier) leave() {
 	if t == nil || !t.othersServe() {
 		return
 	}
 	t.announce(func(self *membership.Peer) { self.State = hashring.Leaving })
-	time.Sleep(min(t.heardOf(), time.Duration(t.config.Node.DrainTimeout)))
+	time.Sleep(min(t.farewell(), time.Duration(t.config.Node.DrainTimeout)))
 }
 
 func (t *tier) othersServe() bool {
