@@ -79,6 +79,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 	f.Uint64Var(&c.Seed, "seed", 0, "what everything is drawn from; 0: one that is drawn and told")
 	f.StringVar(&c.Out, "out", "freshet-conform", "folder of the report, the history and the parts' logs")
 	f.IntVar(&c.Nodes, "nodes", 2, "how many nodes are started, 1 to 8")
+	f.BoolVar(&c.Tier, "tier", false, "the nodes are a tier, in which each key has an owner, and any node is asked")
 	f.StringVar(&c.faults, "faults", "all", "all, none, or names with commas between them")
 	f.BoolVar(&c.Visibility, "visibility", false, "instead of faults, tell how many writes are visible everywhere after Δ, with a stream that is well and one that stands, and which Δ it can carry")
 	until := f.String("until", "", "end early once one of these checks is violated: their names, with commas between them")
@@ -110,6 +111,8 @@ func (c *conformCall) complete() error {
 		return &usageError{"conform: --visibility makes a fault of its own, in nodes that conform starts"}
 	case c.mutant != "" && c.config != "":
 		return &usageError{"conform: --mutant is of nodes that conform starts itself"}
+	case c.Tier && c.config != "":
+		return &usageError{"conform: --tier is of nodes that conform starts itself"}
 	case c.Debezium && !c.stack:
 		return &usageError{"conform: --debezium is of --stack"}
 	case c.postgres != 15 && c.postgres != 17:
@@ -165,11 +168,15 @@ func (c *conformCall) print(stdout io.Writer) error {
 
 // against runs against whatever the flags say.
 func (c *conformCall) against(ctx context.Context, stdout, stderr io.Writer) (*check.Verdict, error) {
-	on := fmt.Sprintf("--embedded --nodes %d", c.Nodes)
+	nodes := fmt.Sprintf("--nodes %d", c.Nodes)
+	if c.Tier {
+		nodes += " --tier"
+	}
+	on := "--embedded " + nodes
 	start := conform.Embedded
 	switch {
 	case c.stack:
-		on = fmt.Sprintf("--stack --postgres %d --nodes %d", c.postgres, c.Nodes)
+		on = fmt.Sprintf("--stack --postgres %d %s", c.postgres, nodes)
 		if c.Debezium {
 			on += " --debezium"
 		}

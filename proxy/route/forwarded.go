@@ -28,6 +28,7 @@ func (f Forwarded) Load(ctx context.Context, reqs []proxy.Request, results []pro
 			reqs, copied = slices.Clone(reqs), true
 		}
 		reqs[i].Unkept = true
+		r.metrics.misplaced.Add(1)
 	}
 	if i := r.list.Pick(len(reqs)); i >= 0 {
 		r.list.Saw(reqs[i].Key.Text)

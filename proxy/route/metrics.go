@@ -26,8 +26,9 @@ var outcomeNames = [outcomes]string{"own", "hot", "forwarded", "away", "busy", "
 type metrics struct {
 	reads       [outcomes]striped
 	unforgotten atomic.Uint64
+	misplaced   atomic.Uint64
 
-	readsDesc, unforgottenDesc, hotDesc *prometheus.Desc
+	readsDesc, unforgottenDesc, misplacedDesc, hotDesc *prometheus.Desc
 }
 
 // striped is a counter that many cores raise, each some stripe by chance.
@@ -50,6 +51,8 @@ func newMetrics() metrics {
 			[]string{"outcome"}, nil),
 		unforgottenDesc: prometheus.NewDesc("freshet_route_forget_failures_total",
 			"Written keys that their owner could not be told to forget; the change stream tells it.", nil, nil),
+		misplacedDesc: prometheus.NewDesc("freshet_route_misplaced_total",
+			"Reads that other nodes sent here, though by the ring of this one another node owns the key.", nil, nil),
 		hotDesc: prometheus.NewDesc("freshet_route_hot_keys",
 			"Keys of other nodes that are kept here, too, since they are read so much.", nil, nil),
 	}
@@ -71,5 +74,6 @@ func (r *Route) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(m.readsDesc, prometheus.CounterValue, float64(m.reads[o].sum()), outcomeNames[o])
 	}
 	ch <- prometheus.MustNewConstMetric(m.unforgottenDesc, prometheus.CounterValue, float64(m.unforgotten.Load()))
+	ch <- prometheus.MustNewConstMetric(m.misplacedDesc, prometheus.CounterValue, float64(m.misplaced.Load()))
 	ch <- prometheus.MustNewConstMetric(m.hotDesc, prometheus.GaugeValue, float64(r.hot.Number()))
 }

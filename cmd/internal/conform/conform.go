@@ -28,6 +28,7 @@ type Options struct {
 	Duration time.Duration // of the traffic
 	Out      string        // folder of the history, the report and the parts' logs
 	Nodes    int
+	Tier     bool     // the nodes are a tier: each key has an owner among them
 	Faults   []string // names; none: all
 	NoFaults bool
 	Until    []string // checks: the run ends early once one of them is violated; none: it never does
@@ -80,7 +81,7 @@ func (o *Options) run(ctx context.Context, open func(part.Options) (deployment, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	d, err := open(part.Options{Executable: o.Executable, Args: o.Part, Dir: f.parts, Out: o.Out, Nodes: o.Nodes})
+	d, err := open(part.Options{Executable: o.Executable, Args: o.Part, Dir: f.parts, Out: o.Out, Nodes: o.Nodes, Tier: o.Tier})
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (p *Part) node(ctx context.Context, c *config.Config, out io.Writer, log *s
 		return err
 	}
 	node.LimitMemory(int64(c.Memory.Budget), log)
-	fmt.Fprintf(out, "serves %s %s\n", n.Address(), n.Admin())
+	fmt.Fprintf(out, "serves %s %s %s\n", n.Address(), n.Admin(), n.Peers())
 	go obey(map[string]order{
 		"slow":   func(_ context.Context, n int64) error { source.slow.Store(n); return nil },
 		"late":   func(_ context.Context, n int64) error { source.late.Store(n); return nil },

@@ -266,11 +266,11 @@ func TestListen(t *testing.T) {
 }
 
 func TestSettingsAreAConfiguration(t *testing.T) {
-	c, err := config.Parse("node-0.yaml", settings("{sqlite: {path: conform.db}}", "127.0.0.1:9", "node-0", &Options{Relay: "slot: other"}), nil)
+	c, err := config.Parse("node-0.yaml", settings("{sqlite: {path: conform.db}}", "127.0.0.1:9", "node-0", &Options{Relay: "slot: other"}, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.UseCases) != len(UseCases()) || c.Stream.Kafka.ClientID != "node-0" {
+	if len(c.UseCases) != len(UseCases()) || c.Stream.Kafka.ClientID != "node-0" || !c.Tier.Alone() {
 		t.Errorf("%+v", c)
 	}
 	for i, u := range UseCases() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // patience is how long a process may take to serve, to carry out an order and
@@ -24,6 +26,7 @@ type Process struct {
 	exe  string
 	args func(life uint64) []string // of its command line
 	logs string                     // file to which its errors go
+	way  *stack.Forwarder           // by which other nodes reach it; nil: none do
 
 	mu      sync.Mutex
 	life    uint64
@@ -69,11 +72,15 @@ func (p *Process) Start(ctx context.Context) error {
 		return err
 	}
 	line, err := p.answer(ctx)
-	address, admin, ok := strings.Cut(strings.TrimPrefix(line, "serves "), " ")
+	address, rest, ok := strings.Cut(strings.TrimPrefix(line, "serves "), " ")
+	admin, peers, _ := strings.Cut(rest, " ")
 	if err != nil || !ok {
 		return errors.Join(fmt.Errorf("%s does not start; %s says why: %q, %w", p.name, p.logs, line, err), p.Kill())
 	}
 	p.mu.Lock()
+	if p.way != nil {
+		p.way.To(peers)
+	}
 	p.address, p.admin = address, admin
 	p.mu.Unlock()
 	return nil

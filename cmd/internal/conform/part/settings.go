@@ -2,12 +2,16 @@ package part
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // Partitions of the topic at first.
@@ -32,15 +36,15 @@ func UseCases() []load.UseCase {
 // settings is the configuration of a part, over a source in the words of a
 // configuration. The use case "small" has so little memory that its entries are
 // pushed out all the time.
-func settings(source, broker, name string, o *Options) []byte {
+func settings(source, broker, name string, o *Options, ways map[string]*stack.Forwarder) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `source: %s
 stream: {kafka: {brokers: [%q], client_id: %q}, %s}
 relay: {partitions: %d, checkpoint_interval: 50ms, admin: "127.0.0.1:0", %s}
 node: {listen: "127.0.0.1:0", admin: "127.0.0.1:0", drain_timeout: 2s}
 memory: {budget: 32MiB}
-use_cases:
-`, source, broker, name, o.Stream, Partitions, o.Relay)
+%suse_cases:
+`, source, broker, name, o.Stream, Partitions, o.Relay, around(name, ways))
 	for _, u := range UseCases() {
 		fmt.Fprintf(&b, "  - {name: %s, table: %s, bound: %s", u.Name, table.Rows, u.Bound)
 		if u.ByAlias {
@@ -58,4 +62,18 @@ use_cases:
 		b.WriteString("}\n")
 	}
 	return []byte(b.String())
+}
+
+// around is the tier around a node. Its times are short: a node that is frozen
+// for 3Δ loses its keys, and one that is killed and starts again keeps them.
+func around(name string, ways map[string]*stack.Forwarder) string {
+	if ways[name] == nil {
+		return ""
+	}
+	var members []string
+	for _, node := range slices.Sorted(maps.Keys(ways)) {
+		members = append(members, strconv.Quote(ways[node].Address()))
+	}
+	return fmt.Sprintf(`tier: {name: %s, listen: "127.0.0.1:0", members: [%s], window: 3s, grace: 2s, debounce: 200ms, ask_every: 200ms}
+`, name, strings.Join(members, ", "))
 }

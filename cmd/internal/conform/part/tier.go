@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // Options say what is deployed.
@@ -21,6 +22,7 @@ type Options struct {
 	Dir        string   // where it may keep what it needs while it runs; it exists
 	Out        string   // where histories of fills and logs go; it exists
 	Nodes      int
+	Tier       bool   // the nodes are a tier
 	Relay      string // more settings of the relay, in the words of a configuration
 	Stream     string // and of the stream
 	Shipper    string // what the broker knows the one by that ships changes, if that is not a relay of ours
@@ -34,13 +36,14 @@ type Tier struct {
 	Members []*Process // the nodes
 
 	opts  Options
-	ahead atomic.Int64 // nanoseconds, of the source's clock before this host's
+	ways  map[string]*stack.Forwarder // in a tier: to each node, for the others
+	ahead atomic.Int64                // nanoseconds, of the source's clock before this host's
 }
 
 // NewTier prepares the processes. source gives the source of the one of that
 // name, in the words of a configuration.
 func NewTier(o Options, source func(name string) (string, error)) (t *Tier, err error) {
-	t = &Tier{opts: o}
+	t = &Tier{opts: o, ways: map[string]*stack.Forwarder{}}
 	if t.Front, err = NewFront(); err != nil {
 		return nil, err
 	}
@@ -60,8 +63,14 @@ func (t *Tier) prepare(source func(name string) (string, error)) error {
 			return err
 		}
 	}
+	var members []string
 	for i := range t.opts.Nodes {
-		name := "node-" + strconv.Itoa(i)
+		members = append(members, "node-"+strconv.Itoa(i))
+	}
+	if err := t.join(members); err != nil {
+		return err
+	}
+	for _, name := range members {
 		own, err := source(name)
 		if err != nil {
 			return err
@@ -70,7 +79,24 @@ func (t *Tier) prepare(source func(name string) (string, error)) error {
 		if err != nil {
 			return err
 		}
+		n.way = t.ways[name]
 		t.Members = append(t.Members, n)
+	}
+	return nil
+}
+
+// join makes the ways by which nodes of a tier reach each other: their
+// addresses stand before any node has a port.
+func (t *Tier) join(members []string) error {
+	if !t.opts.Tier {
+		return nil
+	}
+	for _, name := range members {
+		way, err := stack.NewForwarder()
+		if err != nil {
+			return err
+		}
+		t.ways[name] = way
 	}
 	return nil
 }
@@ -83,7 +109,7 @@ func (t *Tier) Part(kind, name, source string) (*Process, error) {
 			"--fills", t.fills(name, life), "--node", name, "--life", strconv.FormatUint(life, 10))
 	}
 	p := NewProcess(name, t.opts.Executable, filepath.Join(t.opts.Out, name+".log"), args)
-	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, &t.opts), 0o600)
+	return p, os.WriteFile(config, settings(source, t.Front.Address(), name, &t.opts, t.ways), 0o600)
 }
 
 func (t *Tier) configuration(name string) string { return filepath.Join(t.opts.Dir, name+".yaml") }
@@ -123,6 +149,9 @@ func (t *Tier) End() error {
 		}
 	}
 	t.Front.Close()
+	for _, way := range t.ways {
+		way.Close()
+	}
 	return errors.Join(errs...)
 }
 

@@ -18,7 +18,7 @@ type reading struct {
 // read takes it out of the text.
 func read(text string) reading {
 	r := reading{age: -1}
-	evictions := uint64(0)
+	evictions, instead := uint64(0), uint64(0)
 	of := map[string]int{}
 	for line := range strings.Lines(text) {
 		name, labels, value, ok := series(line)
@@ -38,6 +38,11 @@ func read(text string) reading {
 		case "freshet_cache_evictions_total":
 			evictions = n
 			continue
+		case "freshet_route_reads_total", "freshet_route_misplaced_total":
+			if outcome := labels["outcome"]; outcome != "own" && outcome != "hot" && outcome != "forwarded" {
+				instead += n
+			}
+			continue
 		}
 		useCase := labels["use_case"]
 		if useCase == "" || !strings.HasPrefix(name, "freshet_cache_") {
@@ -52,7 +57,7 @@ func read(text string) reading {
 		take(&r.counted[i], name, labels["reason"], n)
 	}
 	for i := range r.counted {
-		r.counted[i].Evictions = evictions
+		r.counted[i].Evictions, r.counted[i].Instead = evictions, instead
 	}
 	return r
 }
@@ -88,6 +93,7 @@ func since(c *history.Counters, before history.Counters) {
 	c.Dropped -= before.Dropped
 	c.Voids -= before.Voids
 	c.Evictions -= before.Evictions
+	c.Instead -= before.Instead
 }
 
 // series reads one line of the text format. Label values that hold quotes or
