@@ -44,10 +44,11 @@
 //
 // A table whose fingerprint differs from the one that was announced last makes
 // a change of all its rows, in front of the checkpoint. What was announced is
-// kept in the topic's checkpoints. A table that went away and came back is
-// announced as well, though it looks the same: what was written to it meanwhile
-// is not published. A relation of the log that has other columns than readers
-// know of makes such a change in front of its first row.
+// kept in the topic's checkpoints. What went away and came back (a table, a
+// column's name or type, a label of an enum) is announced as well, though it
+// looks the same: what was written to the table meanwhile is not published, and
+// what was read of it is not what it was. A relation of the log that has other
+// columns than readers know of makes such a change in front of its first row.
 //
 // # Positions
 //

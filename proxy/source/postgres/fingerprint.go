@@ -12,10 +12,15 @@ import (
 // does the truncation of a partition: but it gets another file. Row 0 is what
 // is published of all that.
 //
-// A table that went and came back is as it was: renamed, moved to another
-// schema or detached, written to where that is not published, and put back, in
-// one transaction even. So the rows of the catalog that place it count with who
-// wrote them (xmin, which VACUUM keeps).
+// What went and came back is as it was: a table that was renamed, moved to
+// another schema or detached, written to where that is not published, and put
+// back, in one transaction even; a column or a label that had another name, a
+// column that was of a type with the same bytes, and rows that were read
+// meanwhile. So the rows of the catalog count with who wrote them (xmin): those
+// that place a table, its columns and the labels. VACUUM keeps that, FREEZE too,
+// and what else is done every day does not write them (ANALYZE, CREATE INDEX,
+// COMMENT); but GRANT does, and a column's default or statistics target, which
+// costs reading the table's rows again.
 //
 // It only reads catalogs: a function that locks a table would wait for whoever
 // alters it, and the watermark with it.
@@ -30,7 +35,7 @@ above (oid) AS (
 	SELECT oid FROM mapped
 	UNION SELECT i.inhparent FROM above AS a JOIN pg_inherits AS i ON i.inhrelid = a.oid),
 attributes AS (
-	SELECT t.n, a.attrelid, a.atttypid, concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, a.attcollation, a.attnotnull,
+	SELECT t.n, a.attrelid, a.atttypid, concat_ws(' ', a.xmin, a.attnum, a.atttypid, a.atttypmod, a.attcollation, a.attnotnull,
 		a.attgenerated, a.attisdropped, quote_ident(a.attname)) AS fact
 	FROM tree AS t JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum > 0),
 types (n, oid) AS (
@@ -50,7 +55,7 @@ parts (n, fact) AS (
 		i.indisvalid, i.indkey, i.indcollation, i.indpred IS NULL)
 	FROM tree AS t JOIN pg_index AS i ON i.indrelid = t.oid AND i.indisunique
 	UNION ALL SELECT t.n, concat_ws(' ', 't', ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, ty.typcollation,
-		(SELECT string_agg(quote_ident(e.enumlabel), ' ' ORDER BY e.oid) FROM pg_enum AS e WHERE e.enumtypid = ty.oid),
+		(SELECT string_agg(concat_ws(' ', e.xmin, quote_ident(e.enumlabel)), ' ' ORDER BY e.oid) FROM pg_enum AS e WHERE e.enumtypid = ty.oid),
 		(SELECT string_agg(concat_ws(' ', a.attnum, a.atttypid, a.atttypmod, a.attcollation, a.attisdropped), ',' ORDER BY a.attnum)
 			FROM pg_attribute AS a WHERE a.attrelid = ty.typrelid AND a.attnum > 0))
 	FROM types AS t JOIN pg_type AS ty ON ty.oid = t.oid),
