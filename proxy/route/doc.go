@@ -65,6 +65,23 @@
 // goes along. Without a session a key that ceases to be hot may be answered from
 // its owner as of a moment before the last answer: the contract allows it.
 //
+// # Figures
+//
+// By bench_test.go, over the real cache and rings of three nodes, the least of
+// fifteen runs on two busy cores:
+//
+//	hits of own keys              without a Route       with it
+//	one key                               105 ns         189 ns
+//	sixteen keys, each                     55 ns          91 ns, no allocation
+//	keys of others, peers that take no time
+//	one key                                              0.7 µs, 6 allocations
+//	sixteen keys at two peers                            4.8 µs, 12 allocations
+//	eight own, eight others                               15 µs, 14 allocations
+//
+// The allocations are those of contexts and goroutines: none is per key. A Route
+// takes 290 KiB, of which 256 are floors, and up to 2.3 MiB for the list of keys
+// that are read most.
+//
 // # Use
 //
 // New does no I/O, and nothing runs by itself. All methods may be called

@@ -26,6 +26,7 @@ type answers struct {
 	err  error    // of a whole batch, for peers
 	each error    // of each result
 	wait time.Duration
+	ctx  error // of the last Forget when it came
 }
 
 func (a *answers) answer(ctx context.Context, reqs []proxy.Request, results []proxy.Result) error {
@@ -90,6 +91,7 @@ func (o *other) Load(ctx context.Context, reqs []proxy.Request, results []proxy.
 }
 
 func (o *other) Forget(ctx context.Context, keys []proxy.Key) error {
+	o.ctx = ctx.Err()
 	if o.wait > 0 {
 		<-ctx.Done()
 		return ctx.Err()
@@ -305,6 +307,18 @@ func TestWrites(t *testing.T) {
 	s.b.got = nil
 	if s.read(t, "users:6"); s.b.got[0].Token != 0 {
 		t.Error("a key that nobody wrote has a floor")
+	}
+}
+
+// A client that leaves once its write is done does not keep its owner from hearing
+// of it.
+func TestWriterLeaves(t *testing.T) {
+	s := newScene(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Apply(ctx, []proxy.Write{{Key: s.requests(t, "users:4")[0].Key}}, make([]proxy.Written, 1))
+	if !slices.Equal(s.b.gone, []string{"users:4"}) || s.b.ctx != nil {
+		t.Errorf("b forgot %v, its context: %v", s.b.gone, s.b.ctx)
 	}
 }
 
