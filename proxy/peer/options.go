@@ -56,6 +56,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("a node's name has 1 to %d bytes, this one has %d", maxNameBytes, len(o.Name))
 	case o.Catalog == nil || len(o.Fingerprints) != len(o.Catalog.All()):
 		return o, errors.New("each use case needs a fingerprint")
+	case len(appendTable(nil, o.Catalog, o.Fingerprints)) > maxTable:
+		return o, fmt.Errorf("the use cases' names have more than %d bytes", maxTable)
 	case len(o.Key) > 0 && len(o.Key) < minKeyBytes:
 		return o, fmt.Errorf("a tier's key has at least %d bytes", minKeyBytes)
 	case o.KeepAlive > longestSilence/4:

@@ -37,7 +37,7 @@ func options(t testing.TB, name string) Options {
 	return Options{
 		Name: name, Instance: number(name), Tier: 7,
 		Catalog: catalogOf(t, "users", "orders"), Fingerprints: []uint64{1, 2},
-		Key:       []byte("a key of the whole tier"),
+		Key: []byte("a key of the whole tier"),
 		// A machine that is busy is neither silent nor away.
 		KeepAlive: longestSilence / 4, Handshake: 5 * time.Minute, Drain: 5 * time.Minute,
 	}
