@@ -19,13 +19,18 @@ need() {
 	}
 }
 
+# kustomized OVERLAY prints an overlay's manifests. kubectl has kustomize in it.
+kustomized() {
+	if command -v kustomize >/dev/null; then kustomize build "$1"; else kubectl kustomize "$1"; fi
+}
+
 # valid FILE compares manifests with the schemas.
 valid() { kubectl-validate --version "$api" "$1" >"$work/said" 2>&1; }
 
 overlays() {
 	local o
 	for o in overlays/*; do
-		kustomize build "$o" >"$work/manifests.yaml"
+		kustomized "$o" >"$work/manifests.yaml"
 		valid "$work/manifests.yaml" || { echo "$o:"; cat "$work/said"; return 1; }
 		printf '%s: %s are valid in Kubernetes %s\n' "$o" "$(grep -c '^kind:' "$work/manifests.yaml") manifests" "$api"
 	done
@@ -49,7 +54,8 @@ units() {
 }
 
 PATH=$PATH:$(go env GOPATH 2>/dev/null || true)/bin
-if need kustomize sigs.k8s.io/kustomize/kustomize/v5@v5.8.0 && need kubectl-validate sigs.k8s.io/kubectl-validate@v0.0.4; then
+if { command -v kubectl >/dev/null || need kustomize sigs.k8s.io/kustomize/kustomize/v5@v5.8.0; } &&
+	need kubectl-validate sigs.k8s.io/kubectl-validate@v0.0.4; then
 	overlays
 fi
 if command -v systemd-analyze >/dev/null; then
