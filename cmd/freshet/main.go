@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -35,6 +36,7 @@ func commands() []command {
 		{"relay", "--config FILE [--check]", "ship the database's changes to Kafka", relay},
 		{"conform", "--embedded | --stack | …", "prove the bound: writers, readers and faults, and a verdict", conformance},
 		{"healthcheck", "[--admin ADDR]", "ask whether a node or relay of this machine is ready", healthcheck},
+		{"ctl ring", "[--explain KEY] …", "show a tier as one of its nodes sees it", ctlRing},
 		{"doctor", "--config FILE [--debezium] …", "check what a deployment's promise rests on, and how to mend it", examine},
 		{"hash-password", "< FILE", "print the hash of the password that the input's first line is", hashPassword},
 		{"version", "", "print the version", version},
@@ -79,8 +81,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		args[0] = "version"
 	}
 	name, rest := args[0], args[1:]
-	if len(rest) > 0 && name == "dev" && rest[0] == "sql" {
-		name, rest = "dev sql", rest[1:]
+	if two := strings.Join(args[:min(2, len(args))], " "); two == "dev sql" || two == "ctl ring" {
+		name, rest = two, args[2:]
 	}
 	if name == partCommand {
 		return conformPart(ctx, rest, stdout, stderr)

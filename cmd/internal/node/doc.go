@@ -12,6 +12,14 @@
 // they can be read stands between tail and applier, and its barrier between cache
 // and source (debezium.go).
 //
+// Where a tier is configured, a route stands between commands and cache, and
+// beside it the ways to the other nodes: a port for them, a pool of connections
+// to them, and the membership, from each view of which a placement is made that
+// reads look at without a lock (tier.go). Such a node starts, takes its place
+// once it is ready and the tier has been heard of, measures its load, and before
+// it stops says that it leaves, and waits until the others have taken that
+// (join.go). What is wrong with the tier is told and keeps no node from serving.
+//
 // [Relay] ships a source's changes to the stream. [Dev] is all of it in one
 // process, with a sample database and a [Broker].
 //
@@ -29,6 +37,7 @@
 // A server of a database that is not there yet is waited for, too.
 //
 // Read node.go first, then source.go, settings.go, seams.go, life.go,
-// prober.go, ready.go, admin.go, inspect.go, audit.go and metrics.go; relay.go; and dev.go
-// with sample.go, sql.go and broker.go.
+// prober.go, ready.go, admin.go, inspect.go, audit.go and metrics.go; tier.go,
+// directory.go, join.go, place.go, peers.go, occupancy.go, cluster.go, ring.go and
+// picture.go; relay.go; and dev.go with sample.go, sql.go and broker.go.
 package node
