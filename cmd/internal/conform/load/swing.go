@@ -19,6 +19,7 @@ const (
 	swingWrites  = 14
 	swingBetween = 70 * time.Millisecond
 	swingReads   = 5
+	swingTries   = 5 // to have it in memory first
 )
 
 // swing lets a session read a row that is written all the time: from memory,
@@ -59,8 +60,7 @@ func (s *swing) once(ctx context.Context) error {
 			return nil
 		}
 	}
-	// A fill that a change passes leaves no entry: so it comes before them all.
-	if err := s.readers[0].ask(s.id, false); err != nil || s.readers[0].c == nil {
+	if err := s.readers[0].keep(ctx, s.id); err != nil || s.readers[0].c == nil {
 		return err
 	}
 	var g errgroup.Group
@@ -83,13 +83,25 @@ func (s *swing) write(ctx context.Context) error {
 	return nil
 }
 
+// keep reads until memory answers, or some times at least: a fill that a change
+// passes leaves no entry, so there has to be one before the row is written.
+func (s *sessionOf) keep(ctx context.Context, id int) error {
+	for range swingTries {
+		from, err := s.ask(id, false)
+		if err != nil || s.c == nil || from == history.FromHit || !pause.For(ctx, swingBetween/5) {
+			return err
+		}
+	}
+	return nil
+}
+
 // memory reads from the source, and again from memory.
 func (s *sessionOf) memory(ctx context.Context, id int) error {
 	for i := range 1 + swingReads {
 		if !pause.For(ctx, swingBetween/5) {
 			return nil
 		}
-		if err := s.ask(id, i == 0); err != nil || s.c == nil {
+		if _, err := s.ask(id, i == 0); err != nil || s.c == nil {
 			return err
 		}
 	}
@@ -102,15 +114,15 @@ func (s *sessionOf) source(ctx context.Context, id int) error {
 		if !pause.For(ctx, swingBetween) {
 			return nil
 		}
-		if err := s.ask(id, true); err != nil || s.c == nil {
+		if _, err := s.ask(id, true); err != nil || s.c == nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask reads a row.
-func (s *sessionOf) ask(id int, strong bool) error {
+// ask reads a row, and returns where the answer came from.
+func (s *sessionOf) ask(id int, strong bool) (history.Origin, error) {
 	r := s.l.read(&s.l.useCases[0], id, history.Plain)
 	args := []string{"FRESHET.GET", r.Key, "PROOF"}
 	if strong {
@@ -123,5 +135,5 @@ func (s *sessionOf) ask(id int, strong bool) error {
 	if !whole {
 		s.close()
 	}
-	return err
+	return commands[0].reads[0].Origin, err
 }
