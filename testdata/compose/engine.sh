@@ -15,7 +15,6 @@ need_engine() {
 		return 1
 	fi
 	dockerd >"$work/dockerd.log" 2>&1 &
-	engine=$!
 	within 60 'an engine answers' docker info
 }
 
