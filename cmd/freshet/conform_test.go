@@ -44,6 +44,24 @@ func TestConform(t *testing.T) {
 	}
 }
 
+// A tier whose nodes are started again one after the other, and of which one
+// leaves and joins, keeps the promise. On a busy machine there is no time for
+// more than one of the two.
+func TestConformTier(t *testing.T) {
+	code, stdout, out := conforms(t, "--nodes", "3", "--tier", "--seed", "1", "--duration", "20s", "--faults", "rolling restart,leave and join")
+	if code != 0 && code != 3 {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+	for _, want := range []string{"--nodes 3 --tier", "rolling restart", "leave and join"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("not told: %q:\n%s", want, stdout)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(out, "fills-node-2-2.jsonl")); err != nil {
+		t.Errorf("the last node has not been started again: %v", err)
+	}
+}
+
 func TestConformNamesItsFaults(t *testing.T) {
 	t.Setenv(asFreshet, "1")
 	code, _, stderr := called(t, "conform", "--embedded", "--out", t.TempDir(), "--faults", "lightning")

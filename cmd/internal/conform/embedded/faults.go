@@ -14,6 +14,7 @@ func (d *Deployment) Faults(change part.Change) []fault.Fault {
 	faults := slices.Concat(d.OfRelay(), d.OfImages(), d.ofBroker(), d.OfClock())
 	faults = append(faults, d.failover())
 	faults = append(faults, part.OfTable(change)...)
+	faults = append(faults, d.OfTier()...)
 	for i, n := range d.Members {
 		faults = append(faults, d.OfNode(i)...)
 		if i > 0 {

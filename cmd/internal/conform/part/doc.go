@@ -16,6 +16,6 @@
 // (images.go), or goes on when its primary is none any more (survivor.go); a
 // source that is slow or refuses, a clock that steps.
 //
-// Read tier.go with process.go, front.go, faults.go, strange.go and settings.go;
-// then part.go with points.go, topic.go, images.go and survivor.go.
+// Read tier.go with process.go, front.go, faults.go, turns.go, strange.go and
+// settings.go; then part.go with points.go, topic.go, images.go and survivor.go.
 package part

@@ -16,6 +16,7 @@ func (d *Deployment) Faults(change part.Change) []fault.Fault {
 	faults := append(d.ofShipper(), d.ofBroker()...)
 	faults = append(faults, d.ofDatabase()...)
 	faults = append(faults, part.OfTable(change)...)
+	faults = append(faults, d.OfTier()...)
 	for i, n := range d.Members {
 		faults = append(faults, d.OfNode(i)...)
 		faults = append(faults, d.ofWay(n.Name())...)
