@@ -18,8 +18,9 @@ const (
 	swingPause   = 100 * time.Millisecond // between two, on average
 	swingWrites  = 14
 	swingBetween = 70 * time.Millisecond
-	swingReads   = 5
-	swingTries   = 5 // to have it in memory first
+	swingReads   = 5  // of the source
+	swingLooks   = 12 // into memory: for longer than the stream is late, also when all is slow
+	swingTries   = 5  // to have it in memory first
 )
 
 // swing lets a session read a row that is written all the time: from memory,
@@ -97,7 +98,7 @@ func (s *sessionOf) keep(ctx context.Context, id int) error {
 
 // memory reads from the source, and again from memory.
 func (s *sessionOf) memory(ctx context.Context, id int) error {
-	for i := range 1 + swingReads {
+	for i := range 1 + swingLooks {
 		if !pause.For(ctx, swingBetween/5) {
 			return nil
 		}
