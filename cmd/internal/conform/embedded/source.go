@@ -7,6 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
 )
 
@@ -32,12 +33,29 @@ func (d *Deployment) promote(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+	for deadline := time.Now().Add(patience); ; {
+		if err := d.supersede(ctx, c); !errors.Is(err, part.ErrNotThere) || time.Now().After(deadline) {
+			return err
+		}
+		// The relay has to write itself before it goes on, where a table's columns
+		// have just changed; SQLite gives the next turn to anybody.
+		if !pause.For(ctx, 200*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+}
+
+// supersede makes the file another primary's, with nobody writing.
+func (d *Deployment) supersede(ctx context.Context, c *sqlite.Conn) error {
 	return c.Update(ctx, func() error {
 		var end int64
 		if err := c.Row(ctx, []any{&end}, "SELECT coalesce(max(seq), 0) FROM "+sqlite.OutboxTable); err != nil {
 			return err
 		}
-		if err := errors.Join(d.Relay.Order("reach", end)(ctx), d.Relay.Order("survive", 0)(ctx)); err != nil {
+		if err := d.Relay.Order("reach", end)(ctx); err != nil {
+			return err
+		}
+		if err := d.Relay.Order("survive", 0)(ctx); err != nil {
 			return err
 		}
 		_, err := c.Exec(ctx, "UPDATE "+sqlite.StreamTable+" SET incarnation = incarnation + 1")

@@ -283,7 +283,7 @@ func TestSettingsAreAConfiguration(t *testing.T) {
 // A process says where it serves, and ends with its input.
 func TestPartEndsWithItsInput(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "broker.yaml"), settings(fmt.Sprintf("{sqlite: {path: %q}}", filepath.Join(dir, "conform.db")), "127.0.0.1:9", "broker", &Options{}))
+	write(t, filepath.Join(dir, "broker.yaml"), settings(fmt.Sprintf("{sqlite: {path: %q}}", filepath.Join(dir, "conform.db")), "127.0.0.1:9", "broker", &Options{}, nil))
 	inside, input := io.Pipe()
 	output, outside := io.Pipe()
 	ended := make(chan error, 1)

@@ -104,6 +104,8 @@ func (p *Process) tell(ctx context.Context, order string) error {
 	switch line, err := p.answer(ctx); {
 	case err != nil:
 		return fmt.Errorf("tell %s to %s: %w", p.name, order, err)
+	case line == ErrNotThere.Error():
+		return fmt.Errorf("tell %s to %s: %w", p.name, order, ErrNotThere)
 	case line != "done":
 		return fmt.Errorf("tell %s to %s: %s", p.name, order, line)
 	}

@@ -2,6 +2,7 @@ package part
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -74,8 +75,14 @@ func (b *badTopic) goOn(ctx context.Context, stream event.StreamID, last map[int
 	}
 }
 
-// reached waits until all that stands in the log up to a place is appended.
+// ErrNotThere is what a relay answers that did not reach a place in time.
+var ErrNotThere = errors.New("not there yet")
+
+// reached waits until all that stands in the log up to a place is appended, but
+// not for long: whoever asks may hold what the relay needs to get there.
 func (b *badTopic) reached(ctx context.Context, commit uint64) error {
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
 	every := time.NewTicker(5 * time.Millisecond)
 	defer every.Stop()
 	for {
@@ -88,6 +95,8 @@ func (b *badTopic) reached(ctx context.Context, commit uint64) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-late.C:
+			return ErrNotThere
 		case <-every.C:
 		}
 	}
