@@ -20,6 +20,7 @@ func TestMetricNames(t *testing.T) {
 	const golden = "testdata/metrics.txt"
 	s := newStack(t, everyMapping()...)
 	s.config.Audit.Enabled = true
+	s.config.Tier.Name, s.config.Tier.Listen, s.config.Tier.Members = "a", anyPort, []string{"127.0.0.1:1"}
 	n, c := s.start()
 	c.do("GET", "users:1")
 	s.config.Relay.Admin = anyPort
@@ -85,14 +86,25 @@ func connectorNames(t *testing.T) string {
 
 // unitless are the gauges that count, or answer yes or no.
 var unitless = map[string]string{
-	"freshet_build_info":         "always 1",
-	"freshet_ready":              "yes or no",
-	"freshet_cdc_watermark_held": "yes or no",
-	"freshet_connections":        "connections",
-	"freshet_ring_slots_owned":   "slots",
+	"freshet_build_info":              "always 1",
+	"freshet_ready":                   "yes or no",
+	"freshet_cdc_watermark_held":      "yes or no",
+	"freshet_connections":             "connections",
+	"freshet_ring_slots_owned":        "slots",
+	"freshet_ring_version":            "a number",
+	"freshet_tier_members":            "members",
+	"freshet_tier_degraded":           "yes or no",
+	"freshet_peers":                   "peers",
+	"freshet_peer_connections":        "connections",
+	"freshet_peer_waiting":            "requests",
+	"freshet_peer_served_connections": "connections",
+	"freshet_route_hot_keys":          "keys",
+	"freshet_ramp_limit":              "loads",
+	"freshet_ramp_running":            "loads",
+	"freshet_ramp_waiting":            "loads",
 }
 
-var units = regexp.MustCompile(`_(seconds|bytes|records|changes)$`)
+var units = regexp.MustCompile(`_(seconds|bytes|records|changes|ratio)$`)
 
 // names lists the metrics that an admin port shows: a line each, with who
 // shows it, its name, its type, its labels with all their values, and its

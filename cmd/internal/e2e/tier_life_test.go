@@ -164,6 +164,7 @@ func TestTierKeepsTheKeysOfARestart(t *testing.T) {
 	sum := s.ring("a").Checksum
 	s.lose("b")
 	eventually(t, "b is away", func() bool { return state("a", "b") == "away" })
+	s.nodes["b"].stop() // nobody hears that it leaves
 	s.run("b")
 	eventually(t, "b serves again", func() bool { return state("a", "b") == "serving" && state("b", "b") == "serving" })
 	for _, name := range []string{"a", "b"} {
@@ -221,7 +222,7 @@ func TestTierOfNodesThatDoNotBelongTogether(t *testing.T) {
 		a, b func(*config.Config)
 		says string
 	}{
-		"one name": {same, func(c *config.Config) { same(c); c.Tier.Name = "a" }, `two nodes are named "a"`},
+		"one name": {same, func(c *config.Config) { same(c); c.Tier.Name = "a" }, `node "a": has the name of this node`},
 		"a key":    {same, key("fedcba9876543210"), "key"},
 		"no key":   {same, func(*config.Config) {}, "key"},
 		"a tier": {same, func(c *config.Config) {
@@ -259,7 +260,7 @@ func TestTierByEveryDirectory(t *testing.T) {
 		},
 	} {
 		s := newStack(t, everyMapping()...)
-		s.config.Tier.Name = "a"
+		s.config.Tier.Name, s.config.Relay.Admin = "a", anyPort
 		set(&s.config.Tier)
 		if err := s.config.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

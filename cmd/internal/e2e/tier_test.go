@@ -83,6 +83,7 @@ func (s *several) run(name string, change ...func(*config.Config)) *member {
 		s.t.Fatal(err)
 	}
 	s.ways[name].To(m.Peers())
+	s.ways[name].Pass() // it may have been lost before
 	m.stop = s.spawn("node "+name, m.Run)
 	s.nodes[name] = m
 	return m
@@ -110,7 +111,10 @@ func (s *several) agree(names ...string) {
 			ring := s.ring(name)
 			var serving []string
 			for _, m := range ring.Members {
-				if m.State == "serving" && m.Moved == 1 {
+				if m.State == "away" || m.State == "serving" && m.Moved < 1 {
+					return false
+				}
+				if m.State == "serving" {
 					serving = append(serving, m.Name)
 				}
 			}
