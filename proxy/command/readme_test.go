@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The README's table of commands has those of the table, and no others. Those
-// of the group cluster it names as one, CLUSTER: most listeners refuse them.
+// The README's table of commands has those of the table, and no others.
 func TestReadmeListsTheCommands(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -29,9 +28,6 @@ func TestReadmeListsTheCommands(t *testing.T) {
 	}
 	missing := map[string]bool{}
 	c.everyRow(func(name string, cmd *command) {
-		if cmd.group == "cluster" {
-			name = cmd.group
-		}
 		missing[name] = !listed[name]
 	})
 	for name, is := range missing {
