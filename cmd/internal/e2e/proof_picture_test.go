@@ -127,14 +127,16 @@ func (m *misses) worst(from string) (rate, fills float64) {
 			begin = m.begun.Add(k.at)
 		}
 	}
-	const wide = int(2 * time.Second / gaugeEvery)
 	for i, p := range m.points {
 		if m.begun.Add(p.at).Before(begin) {
 			continue
 		}
 		fills += p.fills
 		sum := missPoint{}
-		for _, q := range m.points[i:min(i+wide, len(m.points))] {
+		for _, q := range m.points[i:] {
+			if q.at > p.at+2*time.Second {
+				break
+			}
 			sum.hits, sum.fills = sum.hits+q.hits, sum.fills+q.fills
 		}
 		rate = max(rate, sum.rate())
@@ -172,7 +174,7 @@ func (m *misses) picture(title string, most float64) string {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%g" text-anchor="middle">%v</text>`+"\n", x(at), bottom+18, at)
 	}
 	for i, k := range m.marks {
-		fmt.Fprintf(&b, `<path d="M%.1f %gV%g" stroke="#c60" stroke-dasharray="3 3"/><text x="%.1f" y="%g" fill="#c60">%s</text>`+"\n", x(k.at), pictureTop-4, bottom, x(k.at)+3, pictureTop-6-float64(i%2)*13, k.what)
+		fmt.Fprintf(&b, `<path d="M%.1f %gV%g" stroke="#c60" stroke-dasharray="3 3"/><text x="%.1f" y="%g" fill="#c60">%s</text>`+"\n", x(k.at), pictureTop-4, bottom, x(k.at)+3, pictureTop-6-float64(i%3)*13, k.what)
 	}
 	b.WriteString(`<path fill="none" stroke="#06c" stroke-width="1.5" d="`)
 	for i, p := range m.points {

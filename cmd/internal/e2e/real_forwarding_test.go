@@ -32,15 +32,15 @@ func TestRealForwarding(t *testing.T) {
 	if _, err := exec.LookPath("redis-benchmark"); err != nil {
 		t.Skip("needs redis-benchmark, which comes with a Redis server")
 	}
-	settings := newLight(t, "kv", "CREATE TABLE kv (k TEXT PRIMARY KEY NOT NULL, v TEXT NOT NULL); "+rowsOf(26*forwardedKeys)+
-		fmt.Sprintf(`INSERT INTO kv SELECT '{' || char(97 + i / %d) || '}' || printf('%%012d', i %% %[1]d), '%s' FROM n`, forwardedKeys, strings.Repeat("x", 100)),
-		"  - {name: kv, table: kv, column: v, bound: 1h, timeout: 10s}\n")
+	settings := newLight(t, "tagged", "CREATE TABLE tagged (k TEXT PRIMARY KEY NOT NULL, v TEXT NOT NULL); "+rowsOf(26*forwardedKeys)+
+		fmt.Sprintf(`INSERT INTO tagged SELECT '{' || char(97 + i / %d) || '}' || printf('%%012d', i %% %[1]d), '%s' FROM n`, forwardedKeys, strings.Repeat("x", 100)),
+		"  - {name: tagged, table: tagged, column: v, bound: 1h, timeout: 10s}\n")
 	ps := newProcesses(t, settings, "window: 1s", nil, "n1", "n2")
 	ps.begin("n1", "n2")
 	ps.agree("n1", "n2")
 	tags := map[string]string{}
 	for tag := 'a'; tag <= 'z'; tag++ {
-		tags[ps.owner("n1", fmt.Sprintf("kv:{%c}", tag))] = string(tag)
+		tags[ps.owner("n1", fmt.Sprintf("tagged:{%c}", tag))] = string(tag)
 	}
 	for _, tag := range tags {
 		ps.benchmark(tag, 16, 4*forwardedKeys) // into memory
@@ -94,7 +94,7 @@ func (ps *processes) benchmark(tag string, depth, reads int) (m measured) {
 		ps.t.Fatal(err)
 	}
 	out, err := exec.Command("redis-benchmark", "-h", host, "-p", port, "-c", "16", "-P", strconv.Itoa(depth), "-n", strconv.Itoa(reads),
-		"-r", strconv.Itoa(forwardedKeys), "--csv", "GET", "kv:{"+tag+"}__rand_int__").Output()
+		"-r", strconv.Itoa(forwardedKeys), "--csv", "GET", "tagged:{"+tag+"}__rand_int__").Output()
 	if err != nil {
 		ps.t.Fatalf("redis-benchmark: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 
 var (
 	proofOut   = flag.String("proof.out", "", "folder for what TestRealProof and its like find out: tables, numbers and pictures")
-	proofStory = flag.Duration("proof.story", 4*time.Minute, "how long TestRealProof's story may take")
+	proofStory = flag.Duration("proof.story", 150*time.Second, "how long TestRealProof's story may take, and some 50 s more: on a machine with little else to do it is half of that")
 )
 
 // The times of the tiers that are tried. A node that is killed is started again
@@ -256,6 +256,10 @@ func (s *story) live(all []string) {
 	time.Sleep(3 * time.Second)
 }
 
+// stubborn asks the owner that it knows of until it looks for owners again, ten
+// seconds later: see its ClusterClient.process.
+const stubborn = "go-redis, cluster"
+
 // judge fails the test for what guests saw and were not to see.
 func (s *story) judge() {
 	t := s.proof.t
@@ -267,8 +271,12 @@ func (s *story) judge() {
 				t.Errorf("%s, %s: nothing was read", phase, kind)
 			case c.wrong > 0:
 				t.Errorf("%s, %s: %d wrong answers", phase, kind, c.wrong)
+			case c.longest > 2*guestTimeout: // with the retries of the client
+				t.Errorf("%s, %s: a request took %v", phase, kind, c.longest)
 			case c.failed > 0 && phase != inCrash:
 				t.Errorf("%s, %s: %d of %d failed: %v", phase, kind, c.failed, c.reads, c.says)
+			case c.last.Sub(c.first) > guestTimeout && kind != stubborn:
+				t.Errorf("%s, %s: requests failed for %v, which is more than what was in flight: %v", phase, kind, c.last.Sub(c.first), c.says)
 			}
 		}
 	}
