@@ -6,6 +6,10 @@
 // those of other languages by the programs under testdata/clients, which
 // clients_real_test.go installs and runs where FRESHET_REAL=1.
 //
+// A tier of processes is shown through its life by real_proof_test.go, on
+// proof_nodes_test.go, proof_guests_test.go and proof_picture_test.go. What came
+// of it stands in testdata/tier at the top level.
+//
 // [Client] is a Redis client small enough to be trusted. The stacks that tests
 // are run on are in stack_test.go; read it first.
 package e2e

@@ -159,7 +159,7 @@ func (s *story) verdict() *check.Verdict {
 	if err := os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_ = <-s.ended // the verdict says how it ended
+	<-s.ended // the verdict says how it ended
 	var v check.Verdict
 	data, err := os.ReadFile(filepath.Join(s.dir, "out", "report.json"))
 	if err == nil {
