@@ -41,6 +41,13 @@ func (f *tier) Ask(ctx context.Context, address string) ([]byte, error) {
 	return node(ctx)
 }
 
+// asked is how often an address was asked.
+func (f *tier) asked(address string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asks[address]
+}
+
 // node is one of that name, at the address of that name.
 func node(name string, instance uint64, change ...func(*Peer)) func(context.Context) ([]byte, error) {
 	p := peerAt(name, 1)
@@ -117,7 +124,7 @@ func TestAddressesAreAsked(t *testing.T) {
 		if p, _ := m.View().Peer("c"); p.State != hashring.Leaving || p.Address != "c:1" || p.Clients != "c:6400" || p.Occupancy != 0.5 {
 			t.Errorf("c is %+v", p)
 		}
-		if f.asks["a:1"] != 0 {
+		if f.asked("a:1") != 0 {
 			t.Error("the node asked itself")
 		}
 	})
@@ -148,9 +155,10 @@ func TestWhoDoesNotAnswerIsAway(t *testing.T) {
 // A node that does not answer from the start keeps nobody else waiting for
 // longer than a question takes.
 func TestFirstListWaitsForAllAnswers(t *testing.T) {
-	asking(t, at("a:1", "b:1", "c:1"), func(m *Membership, f *tier) {
+	asking(t, nil, func(m *Membership, f *tier) {
 		f.set("b:1", slow(900*time.Millisecond, node("b", 2)))
 		f.set("c:1", silent)
+		f.lists.tell(at("a:1", "b:1", "c:1"), nil)
 		pass(999 * time.Millisecond)
 		expect(t, m, "a", "no list of members yet")
 		pass(time.Millisecond)
@@ -230,9 +238,9 @@ func TestDirectoryOfAddressesChanges(t *testing.T) {
 		lists.tell(peers[:2], nil)
 		pass(3 * time.Second)
 		expect(t, m, "a b", "")
-		before := f.asks["c:1"]
+		before := f.asked("c:1")
 		pass(10 * time.Second)
-		if f.asks["c:1"] != before {
+		if f.asked("c:1") != before {
 			t.Error("an address that is gone is asked")
 		}
 	})
@@ -249,10 +257,11 @@ func TestDirectoryOfAddressesThatEnds(t *testing.T) {
 // A whole tier that starts has nobody who serves: the node is alone until
 // somebody does.
 func TestTierThatStarts(t *testing.T) {
-	asking(t, at("b:1", "c:1"), func(m *Membership, f *tier) {
+	asking(t, nil, func(m *Membership, f *tier) {
 		starting := func(p *Peer) { p.State = hashring.Starting }
 		f.set("b:1", node("b", 2, starting))
 		f.set("c:1", node("c", 3, starting))
+		f.lists.tell(at("b:1", "c:1"), nil)
 		pass(5 * time.Second)
 		expect(t, m, "a", "no member serves yet")
 		now := time.Now()
@@ -269,8 +278,9 @@ func TestTierThatStarts(t *testing.T) {
 
 // A node that starts again learns from the others that it was never gone.
 func TestKnownNodeLearnsIt(t *testing.T) {
-	asking(t, at("a:1", "b:1", "c:1"), func(m *Membership, f *tier) {
+	asking(t, nil, func(m *Membership, f *tier) {
 		f.set("b:1", node("b", 2, func(p *Peer) { p.Known = true }))
+		f.lists.tell(at("a:1", "b:1", "c:1"), nil)
 		<-m.Heard()
 		synctest.Wait()
 		v := m.View()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/node"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
 // owners says who owns which of many keys, by one node's ring.
@@ -245,6 +246,40 @@ func TestTierOfNodesThatDoNotBelongTogether(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nodes that gossip find each other, with a key, and know when one leaves.
+func TestTierByGossip(t *testing.T) {
+	s := newSeveral(t, "a", "b")
+	s.config.Tier.Members = nil
+	key := secret(t, "0123456789abcdef")
+	var seed string
+	gossips := func(c *config.Config) {
+		port, err := stack.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tier.Key, c.Tier.Gossip.Listen = key, fmt.Sprintf("127.0.0.1:%d", port)
+		if seed != "" {
+			c.Tier.Gossip.Seeds = []string{seed}
+		}
+		seed = c.Tier.Gossip.Listen
+	}
+	s.run("a", gossips)
+	s.await(s.nodes["a"].Node)
+	s.run("b", gossips)
+	s.await(s.nodes["b"].Node)
+	s.agree("a", "b")
+	for _, key := range append(s.owned("a", 5), s.owned("b", 5)...) {
+		if got := s.at("a").do("HGET", key, "id"); key != "users:"+got {
+			t.Errorf("%s: %s", key, got)
+		}
+	}
+	if forwarded := s.metric(s.nodes["a"].Node, "freshet_route_reads_total", `outcome="forwarded"`); forwarded != 5 {
+		t.Errorf("%v reads were forwarded", forwarded)
+	}
+	s.nodes["b"].stop()
+	s.agree("a")
 }
 
 // Every directory is one that a node can be built with.
