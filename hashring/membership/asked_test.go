@@ -208,10 +208,10 @@ func TestTwoNodesAskedHaveOneName(t *testing.T) {
 // One node at two addresses is one: this node too, at one that it does not
 // know.
 func TestOneNodeAtTwoAddresses(t *testing.T) {
-	asking(t, at("elsewhere:1", "a:1", "b:1", "also-b:1"), func(m *Membership, f *tier) {
+	asking(t, nil, func(m *Membership, f *tier) {
 		f.set("elsewhere:1", node("a", 1))
 		f.set("also-b:1", node("b", 2))
-		pass(2 * time.Second)
+		f.lists.tell(at("elsewhere:1", "a:1", "b:1", "also-b:1"), nil)
 		expect(t, m, "a b", "")
 	})
 }
