@@ -9,10 +9,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 api=1.30 # the oldest that has all that is used: sleep before a stop
 
-# need NAME MODULE@VERSION builds a tool with Go, unless it is there.
+# need NAME MODULE@VERSION builds a tool with Go, unless it is there, in ten
+# minutes at most.
 need() {
 	! command -v "$1" >/dev/null || return 0
-	GOFLAGS= GOBIN= go install "$2" >"$work/install" 2>&1 || {
+	GOFLAGS= GOBIN= timeout 600 go install "$2" >"$work/install" 2>&1 || {
 		tail -3 "$work/install"
 		printf '\nNOT RUN: %s is missing, and cannot be built: the manifests were not checked\n' "$1"
 		return 1
