@@ -57,6 +57,15 @@ func New(catalog *proxy.Catalog, users []User, reg Registerer) (*Users, error) {
 	return u, nil
 }
 
+// Of returns the rights of a user of that name, as another node has let them in;
+// nil: there is none.
+func (u *Users) Of(name string) *proxy.Rights {
+	if who := u.byName[name]; who != nil {
+		return who.rights
+	}
+	return nil
+}
+
 func (u *Users) add(catalog *proxy.Catalog, given User) (err error) {
 	if given.Password == "" {
 		return fmt.Errorf("there is no password; give one, or its hash")

@@ -15,9 +15,8 @@ import (
 	"github.com/freshet-cache/freshet/cdc/audit"
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
-	"github.com/freshet-cache/freshet/hashring"
-	"github.com/freshet-cache/freshet/hashring/membership"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/acl"
 	"github.com/freshet-cache/freshet/proxy/command"
 	"github.com/freshet-cache/freshet/proxy/ramp"
 	"github.com/freshet-cache/freshet/proxy/server"
@@ -39,7 +38,8 @@ type Node struct {
 	tail      *kafka.Tail
 	auditor   *audit.Auditor // nil: this node does not audit
 	prober    *prober
-	tier      *tier // nil: this node is alone
+	users     *acl.Users // nil: everybody may everything
+	tier      *tier      // nil: this node is alone
 	server    *server.Server
 	registry  registry
 
@@ -129,17 +129,17 @@ func (n *Node) assemble(seams Seams) (err error) {
 		ask: seams.Probe(n.source.Probe), clock: n.clock, stream: n.watermark, steps: n.applier,
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
+	if err = n.admit(); err != nil {
+		return err
+	}
 	if n.tier, err = n.around(); err != nil {
 		return fmt.Errorf("tier: %w", err)
 	}
 	asked := commandOptions(c)
 	asked.Memory = n.cache
-	if asked.Cluster, err = n.cluster(); err != nil {
-		return err
-	}
 	asked.Scanner, _ = n.source.(proxy.Scanner)
-	if asked.Users, err = n.users(); err != nil {
-		return err
+	if n.users != nil {
+		asked.Users = n.users
 	}
 	if asked.Cluster, err = n.redirecting(); err != nil {
 		return err
@@ -163,18 +163,6 @@ func (n *Node) ramped() proxy.Source {
 	r := ramp.New(n.source, ramp.Options{Wait: longest(n.config)})
 	n.registry.MustRegister(r)
 	return r
-}
-
-// cluster tells clients of a Redis Cluster of the tier, in which a node may be
-// alone.
-func (n *Node) cluster() (*cluster, error) {
-	if t := n.tier; t != nil {
-		return &cluster{self: t.name, view: t.membership.View, settle: t.heardOf()}, nil
-	}
-	self := hashring.Member{Name: n.config.Node.Listen, Weight: 1}
-	rings, err := hashring.New(hashring.Options{}, 1, []hashring.Member{self}, time.Now())
-	view := &membership.View{Rings: rings, Peers: []membership.Peer{{Member: self}}}
-	return &cluster{self: self.Name, view: func() *membership.View { return view }}, err
 }
 
 // front is what commands ask: the tier, or the own cache of a node that is

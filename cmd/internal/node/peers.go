@@ -8,22 +8,50 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/hashring/membership"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/acl"
 	"github.com/freshet-cache/freshet/proxy/peer"
 	"github.com/freshet-cache/freshet/proxy/route"
 )
 
 // peers answers other nodes.
-type peers struct{ t *tier }
+type peers struct {
+	t     *tier
+	users *acl.Users // nil: everybody may everything
+}
 
-// Load implements peer.Handler.
+// errNoRight is of reads on behalf of a user to whom this node's own table does not
+// give them. The node that let the user in has another table, and reads itself.
+var errNoRight = fmt.Errorf("%w: this user may not read it at its owner", proxy.ErrUnavailable)
+
+// Load implements peer.Handler. What the caller may not read by this node's own
+// table is refused.
 func (p peers) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
-	p.t.route.Forwarded().Load(ctx, reqs, results)
+	if p.may(proxy.CallerOf(ctx), reqs) {
+		p.t.route.Forwarded().Load(ctx, reqs, results)
+		return
+	}
+	for i := range results {
+		results[i] = proxy.Result{Err: errNoRight}
+	}
+}
+
+// may reports whether a caller may read all of a batch.
+func (p peers) may(caller *proxy.Caller, reqs []proxy.Request) bool {
+	if p.users == nil {
+		return true
+	}
+	if caller == nil {
+		return false
+	}
+	rights := p.users.Of(caller.Name)
+	return rights != nil && !slices.ContainsFunc(reqs, func(r proxy.Request) bool { return rights.Of(r.Key.UseCase) < proxy.MayRead })
 }
 
 // Forget implements peer.Handler.

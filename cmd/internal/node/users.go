@@ -4,11 +4,10 @@ import (
 	"fmt"
 
 	"github.com/freshet-cache/freshet/proxy/acl"
-	"github.com/freshet-cache/freshet/proxy/command"
 )
 
-// users are those the node lets in; nil: everybody.
-func (n *Node) users() (command.Users, error) {
+// admit reads who may use the node. Without users, everybody may.
+func (n *Node) admit() error {
 	var list []acl.User
 	for _, u := range n.config.Users {
 		list = append(list, acl.User{
@@ -18,12 +17,12 @@ func (n *Node) users() (command.Users, error) {
 	}
 	users, err := acl.New(n.catalog, list, n.registry)
 	if err != nil {
-		return nil, fmt.Errorf("users: %w", err)
+		return fmt.Errorf("users: %w", err)
 	}
-	if len(list) == 0 {
-		return nil, nil
+	if len(list) > 0 {
+		n.users = users
 	}
-	return users, nil
+	return nil
 }
 
 // HashPassword returns the hash of a password, as a configuration takes it.
