@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +108,46 @@ func TestTierFadesANodeIn(t *testing.T) {
 	}
 	if moved < 100 || moved > 240 {
 		t.Errorf("%d of 500 keys moved to the third node", moved)
+	}
+}
+
+// A node that joins reads what is to be its own, of what clients of the others
+// ask for most, before anybody asks it.
+func TestTierWarmsANodeUp(t *testing.T) {
+	s := newSeveral(t, "a", "b", "c")
+	s.run("a")
+	s.run("b")
+	s.await(s.nodes["a"].Node)
+	s.await(s.nodes["b"].Node)
+	s.agree("a", "b")
+	const keys, often = 60, 100
+	for _, name := range []string{"a", "b"} {
+		c := s.at(name)
+		for range often {
+			for id := 1; id <= keys; id++ {
+				c.do("HGET", fmt.Sprintf("users:%d", id), "id")
+			}
+		}
+	}
+	s.run("c", func(own *config.Config) { own.Tier.WarmUp = 100_000 })
+	s.agree("a", "b", "c")
+	var own []string
+	for _, key := range s.owned("c", keys) {
+		if id, _ := strconv.Atoi(strings.TrimPrefix(key, "users:")); id <= keys {
+			own = append(own, key)
+		}
+	}
+	c := s.nodes["c"]
+	eventually(t, "c has read what is its own", func() bool { return int(c.fills.Load()) >= len(own)*3/4 })
+	if len(own) < 5 || int(c.fills.Load()) > len(own) {
+		t.Errorf("c owns %d of %d keys, and read %d that nobody had asked it for", len(own), keys, c.fills.Load())
+	}
+	warmed := c.fills.Load()
+	for _, key := range own {
+		s.at("c").do("HGET", key, "id")
+	}
+	if cold := c.fills.Load() - warmed; int(cold) > len(own)-len(own)*3/4 {
+		t.Errorf("%d of the %d keys that c owns were cold", cold, len(own))
 	}
 }
 

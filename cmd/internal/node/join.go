@@ -83,26 +83,47 @@ func (t *tier) othersServe() bool {
 }
 
 // mostWarm is how many keys are warmed up: what the others remember of theirs.
-const mostWarm = 4096
+// warmTries is how often they are asked until they know of any.
+const (
+	mostWarm  = 4096
+	warmTries = 10
+)
 
 // warmUp reads the keys that are to be this node's ahead of its clients, those
-// that the others are asked for most first.
+// that the others are asked for most first. They know which keys those are once
+// they have heard that this node joins, each when it has.
 func (t *tier) warmUp(ctx context.Context, perSecond int) error {
-	if !pause(ctx, t.heardOf()) { // until then nobody knows which keys those are
-		return nil
+	keys, told := 0, map[string]bool{t.name: true}
+	for range warmTries {
+		if !pause(ctx, t.heardOf()) {
+			return nil
+		}
+		lists, all := t.hottest(ctx, told)
+		keys += t.route.Warm(ctx, perSecond, lists...)
+		if all {
+			break
+		}
 	}
-	var lists [][][]byte
+	t.log.Info("node has warmed up", "keys", keys)
+	return nil
+}
+
+// hottest are the lists of those who have not told before of keys that are to
+// be this node's; all reports whether everybody has.
+func (t *tier) hottest(ctx context.Context, told map[string]bool) (lists [][][]byte, all bool) {
+	all = true
 	for _, p := range t.membership.View().Peers {
-		if p.Name == t.name {
+		if told[p.Name] {
 			continue
 		}
 		keys, err := t.pool.To(p.Name, p.Address).Hottest(ctx, t.name, mostWarm)
 		if err != nil {
-			t.log.Info("warm-up goes without a member's keys", "member", p.Name, "error", err)
-			continue
+			t.log.Info("warm-up goes without a member's keys for now", "member", p.Name, "error", err)
 		}
-		lists = append(lists, keys)
+		if told[p.Name] = len(keys) > 0; told[p.Name] {
+			lists = append(lists, keys)
+		}
+		all = all && told[p.Name]
 	}
-	t.log.Info("node has warmed up", "keys", t.route.Warm(ctx, perSecond, lists...))
-	return nil
+	return lists, all
 }
