@@ -76,6 +76,13 @@ func (d *Directory) Run(ctx context.Context, tell func([]membership.Peer, error)
 	// client-go logs by what it finds in a context, or to standard error.
 	logging := klog.NewContext(ctx, logr.FromSlogHandler(d.log.Handler()))
 	running.Go(func() { informer.RunWithContext(logging) })
+	// The last of the first list may be heard of before it counts as listed, and
+	// of an empty one nothing is.
+	running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			signal(d.changed)
+		}
+	})
 	for {
 		select {
 		case <-d.changed:
