@@ -265,7 +265,7 @@ use_cases: [{name: users, table: users, bound: 1m}, {name: orders, table: orders
 		"error errors.tolerance (shop)", "error heartbeat.action.query (shop)", "error heartbeat.interval.ms (shop)",
 		"error producer.override.acks (shop)", "error producer.override.enable.idempotence (shop)",
 		"error published (orders)", "error skipped.operations (shop)",
-		"note poll.interval.ms (shop)", "note replication (shop.public.orders)", "note replication (shop.public.users)",
+		"note database.initial.statements (shop)", "note poll.interval.ms (shop)", "note replication (shop.public.orders)", "note replication (shop.public.users)",
 		"warning checkpoints (shop.public.orders)", "warning checkpoints (shop.public.users)", "warning decimal.handling.mode (shop)",
 	}
 	if !slices.Equal(bad, want) {
