@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -27,7 +24,10 @@ func ctlRing(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	said, err := askRing(ctx, *admin, *key)
+	said, err := askAdmin(ctx, adminQuestion{
+		command: "ctl ring", what: "the node", admin: *admin, path: "/ring?" + url.Values{"key": {*key}}.Encode(), within: ctlTimeout,
+		most: 16 << 20,
+	})
 	if err != nil {
 		return err
 	}
@@ -40,26 +40,6 @@ func ctlRing(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return fmt.Errorf("what %s answers is no ring: %w", *admin, err)
 	}
 	return printRing(stdout, &ring)
-}
-
-func askRing(ctx context.Context, admin, key string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, ctlTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/ring?"+url.Values{"key": {key}}.Encode(), nil)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("ctl ring: --admin %q is no address: give HOST:PORT", admin)}
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("%w: is the node running, and is this its admin address?", err)
-	}
-	defer res.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = errors.New(strings.TrimSpace(string(said)))
-	}
-	return said, err
 }
 
 func printRing(w io.Writer, r *node.Ring) error {

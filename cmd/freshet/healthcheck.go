@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"strings"
 	"time"
 )
 
@@ -22,24 +18,9 @@ func healthcheck(ctx context.Context, args []string, stdout, _ io.Writer) error 
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+*admin+"/readyz", nil)
-	if err != nil {
-		return &usageError{fmt.Sprintf("healthcheck: --admin %q is no address: give HOST:PORT", *admin)}
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("%w: is it running, and is this its admin address?", err)
-	}
-	defer res.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	said, err := askAdmin(ctx, adminQuestion{command: "healthcheck", what: "it", admin: *admin, path: "/readyz", within: healthcheckTimeout, most: 64 << 10})
 	if err != nil {
 		return err
-	}
-	if res.StatusCode != http.StatusOK {
-		return errors.New(strings.TrimSpace(string(said)))
 	}
 	_, err = stdout.Write(said)
 	return err
