@@ -12,6 +12,7 @@ import (
 	"github.com/freshet-cache/freshet/cdc/kafka"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
@@ -64,7 +65,7 @@ func watch(ctx context.Context, opts kafka.Options, c *config.Config, t *timepie
 		d = 0
 	}
 	start := time.Now()
-	pause(ctx, d)
+	pause.For(ctx, d)
 	_, waiting := tail.CaughtUp()
 	end()
 	if err := <-ended; err != nil {
@@ -81,21 +82,9 @@ func caughtUp(ctx context.Context, tail *kafka.Tail) bool {
 		if ok, _ := tail.CaughtUp(); ok {
 			return true
 		}
-		if !pause(ctx, 10*time.Millisecond) {
+		if !pause.For(ctx, 10*time.Millisecond) {
 			return false
 		}
-	}
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

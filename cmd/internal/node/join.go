@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/hashring/membership"
 )
@@ -95,7 +96,7 @@ const (
 func (t *tier) warmUp(ctx context.Context, perSecond int) error {
 	keys, told := 0, map[string]bool{t.name: true}
 	for range warmTries {
-		if !pause(ctx, t.heardOf()) {
+		if !pause.For(ctx, t.heardOf()) {
 			return nil
 		}
 		lists, all := t.hottest(ctx, told)

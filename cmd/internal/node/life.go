@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // part is something that runs until its context ends, and returns after its
@@ -54,16 +53,4 @@ func live(ctx context.Context, before func(), parts []part) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// pause waits for d, or reports false when ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
@@ -45,7 +46,7 @@ func (p *prober) run(ctx context.Context) error {
 			// next one does.
 			wait = 0
 		}
-		if !pause(ctx, wait) {
+		if !pause.For(ctx, wait) {
 			return nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
@@ -25,7 +26,7 @@ type fakeSource struct {
 
 func (s *fakeSource) Probe(ctx context.Context) (proxy.Identity, proxy.Time, error) {
 	t := proxy.Time(time.Now().Add(time.Duration(s.ahead.Load())).UnixNano())
-	if !pause(ctx, s.rtt) {
+	if !pause.For(ctx, s.rtt) {
 		return proxy.Identity{}, proxy.Never, ctx.Err()
 	}
 	return s.id, t, s.err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cache"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 )
 
@@ -91,7 +92,7 @@ func (n *Node) Ready(ctx context.Context) error {
 		if ok, _ := n.ready(); ok {
 			return nil
 		}
-		if !pause(ctx, 2*time.Millisecond) {
+		if !pause.For(ctx, 2*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

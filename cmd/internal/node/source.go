@@ -10,6 +10,7 @@ import (
 	pglog "github.com/freshet-cache/freshet/cdc/relay/postgres"
 	outbox "github.com/freshet-cache/freshet/cdc/relay/sqlite"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 	"github.com/freshet-cache/freshet/proxy/source/sqlite"
@@ -55,7 +56,7 @@ func awaitSource(ctx context.Context, c *config.Config, log *slog.Logger) (datab
 		if !said {
 			log.Warn("waiting for the database", "error", err)
 		}
-		if !pause(ctx, awayPause) {
+		if !pause.For(ctx, awayPause) {
 			return nil, nil, err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )
 

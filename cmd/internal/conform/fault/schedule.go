@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // Plan says when which faults come.

@@ -10,8 +10,8 @@ import (
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/load"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // Options say which deployment it is.

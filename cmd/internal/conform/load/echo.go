@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // The times of an echo, which are of a stream that is some hundred milliseconds

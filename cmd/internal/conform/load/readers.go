@@ -7,7 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/client"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // The numbers of goroutines' luck: each kind has a range of its own.

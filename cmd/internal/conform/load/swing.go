@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // The times of a swing: the source is asked for longer than the row stays as it

@@ -7,7 +7,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/source/clock"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 )
 
 // OfImages are those of how changes look: as other databases' logs have them.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/fault"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/part"
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/conform/table"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )

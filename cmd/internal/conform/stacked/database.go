@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/freshet-cache/freshet/cmd/internal/conform/pause"
+	"github.com/freshet-cache/freshet/cmd/internal/pause"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 )
 
