@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -181,6 +182,7 @@ func TestHostileServers(t *testing.T) {
 		"the answer to another":     func(id uint64) []byte { return replyFrame(frameRecord, id, appendText(nil, "x")) },
 		"no answers":                func(id uint64) []byte { return replyFrame(frameLoaded, id, []byte{0}) },
 		"half an answer":            func(id uint64) []byte { return replyFrame(frameLoaded, id, []byte{1, 0, answerRow}) },
+		"a reply of half a head":    func(id uint64) []byte { return appendFrame(nil, frameLoaded, binary.AppendUvarint(nil, id)) },
 		"a refusal of no class":     func(id uint64) []byte { return replyFrame(frameRefused, id, nil) },
 		"a kind that is none":       func(uint64) []byte { return appendFrame(nil, 99, nil) },
 		"a request":                 func(uint64) []byte { return appendFrame(nil, frameLoad, nil) },

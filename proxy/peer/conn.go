@@ -210,13 +210,15 @@ func (c *conn) handle(k kind, body []byte) error {
 func (c *conn) deliver(k kind, body []byte) error {
 	cur := cursor{rest: body}
 	var r reply
-	r.decode(&cur)
+	if r.decode(&cur); cur.bad { // before a call is taken out: whoever is, must be told
+		return errMalformed
+	}
 	c.mu.Lock()
 	to, waits := c.calls[r.id]
 	delete(c.calls, r.id)
 	asked := r.id != 0 && r.id <= c.last
 	c.mu.Unlock()
-	if cur.bad || !asked {
+	if !asked {
 		return errMalformed
 	}
 	if _, checksum := c.pool.ring(); checksum != r.ring.checksum {
