@@ -16,13 +16,18 @@ func (n *Node) All() []Listener {
 	return append([]Listener{{Listen: n.Listen, Routing: n.Routing}}, n.Listeners...)
 }
 
+// listenerAt is the path of a listener's address, in the order of All.
+func listenerAt(i int) string {
+	if i == 0 {
+		return "node.listen"
+	}
+	return fmt.Sprintf("node.listeners[%d].listen", i-1)
+}
+
 func (c *Config) validateListeners(bad reporter) {
 	taken := map[string]string{}
 	for i, l := range c.Node.All() {
-		at := "node.listen"
-		if i > 0 {
-			at = fmt.Sprintf("node.listeners[%d].listen", i-1)
-		}
+		at := listenerAt(i)
 		if err := checkAddress(l.Listen); err != nil {
 			bad(at, "%w", err)
 			continue

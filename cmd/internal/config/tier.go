@@ -126,17 +126,29 @@ func (c *Config) validateReach(bad reporter) {
 	if err := checkAddress(t.Listen); err != nil {
 		bad("tier.listen", "%w", err)
 	}
-	for _, other := range []struct{ path, value string }{{"node.listen", c.Node.Listen}, {"node.admin", c.Node.Admin}} {
-		if t.Listen == other.value && !anyPort(t.Listen) {
-			bad("tier.listen", "%s is %s too; give it a port of its own", t.Listen, other.path)
-		}
-	}
+	c.validatePorts(bad)
 	for _, a := range []struct{ path, value string }{
 		{"tier.announce", t.Announce}, {"tier.clients", t.Clients}, {"tier.redirects", t.Redirects}, {"tier.gossip.announce", t.Gossip.Announce},
 	} {
 		if a.value != "" && variable(a.value) == "" {
 			checkAnnounced(a.path, a.value, bad)
 		}
+	}
+}
+
+// validatePorts sees to it that no address is taken twice: the second could not
+// be.
+func (c *Config) validatePorts(bad reporter) {
+	t := &c.Tier
+	taken := map[string]string{c.Node.Admin: "node.admin"}
+	for i, l := range c.Node.All() {
+		taken[l.Listen] = listenerAt(i)
+	}
+	for _, own := range []struct{ path, value string }{{"tier.listen", t.Listen}, {"tier.gossip.listen", t.Gossip.Listen}} {
+		if other := taken[own.value]; own.value != "" && other != "" && !anyPort(own.value) {
+			bad(own.path, "%s is %s too; give it a port of its own", own.value, other)
+		}
+		taken[own.value] = own.path
 	}
 }
 
