@@ -11,6 +11,7 @@ import (
 	discovery "k8s.io/api/discovery/v1"
 
 	"github.com/freshet-cache/freshet/hashring"
+	"github.com/freshet-cache/freshet/hashring/membership/kubernetes/apitest"
 )
 
 func podRef(name string) *corev1.ObjectReference {
@@ -23,7 +24,7 @@ func TestListsThenWatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
-			s.streams = streams
+			s.Do(apitest.Faults{Streams: streams})
 			s.set("a", "pod-1", "pod-2")
 			f := follow(t, s, 0)
 			f.await("pod-1 pod-2", "")
@@ -31,16 +32,14 @@ func TestListsThenWatches(t *testing.T) {
 			f.await("pod-1 pod-2 pod-3", "")
 			s.set("a", "pod-2")
 			f.await("pod-2 pod-3", "")
-			s.say(s.bookmark(false))
-			s.remove("b")
+			s.Say(s.Bookmark())
+			s.Remove("b")
 			f.await("pod-2", "")
-			s.remove("a")
+			s.Remove("a")
 			f.await("", "") // which a membership does not believe
-			s.change(func() {
-				if want := map[bool]int{false: 1, true: 0}[streams]; s.lists != want {
-					t.Errorf("%d lists, want %d", s.lists, want)
-				}
-			})
+			if lists, want := s.Lists(), map[bool]int{false: 1, true: 0}[streams]; lists != want {
+				t.Errorf("%d lists, want %d", lists, want)
+			}
 		})
 	}
 }
@@ -51,9 +50,9 @@ func TestWatchThatEndsGoesOn(t *testing.T) {
 	s.set("a", "pod-1")
 	f := follow(t, s, 0)
 	f.await("pod-1", "")
-	s.hangUp()
+	s.HangUp()
 	s.set("a", "pod-1", "pod-2")
-	s.awaitWatch()
+	s.AwaitWatch()
 	s.set("b", "pod-3") // by the next watch, which tells of pod-2 as well
 	f.await("pod-1 pod-2 pod-3", "")
 }
@@ -66,22 +65,20 @@ func TestGoneIsListedAgain(t *testing.T) {
 	s.set("a", "pod-1")
 	f := follow(t, s, 0)
 	f.await("pod-1", "")
-	s.awaitWatch()
-	s.change(func() { s.slices["a"] = slice("a", 20, "pod-4") }) // not heard of
-	s.say(event("ERROR", map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}))
+	s.AwaitWatch()
+	s.Put(slice("a", "pod-4")) // not heard of
+	s.Say(apitest.Event("ERROR", map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}))
 	f.await("pod-4", "")
-	s.awaitWatch()
+	s.AwaitWatch()
 	refusals := 1
-	s.change(func() {
-		s.slices["a"] = slice("a", 30, "pod-5")
-		s.refuse = func() int {
-			if refusals--; refusals >= 0 {
-				return http.StatusGone
-			}
-			return 0
+	s.Put(slice("a", "pod-5"))
+	s.Do(apitest.Faults{Refuse: func() int {
+		if refusals--; refusals >= 0 {
+			return http.StatusGone
 		}
-	})
-	s.hangUp()
+		return 0
+	}})
+	s.HangUp()
 	f.await("pod-5", "")
 }
 
@@ -91,18 +88,18 @@ func TestRefusalsAreToldAndGoOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
-			s.header = map[string]string{"Retry-After": "1"}
-			s.refuse = func() int { return status }
+			refuses := apitest.Faults{Header: map[string]string{"Retry-After": "1"}, Refuse: func() int { return status }}
+			s.Do(refuses)
 			s.set("a", "pod-1")
 			f := follow(t, s, 0)
 			f.await("", name) // at first there is nothing to keep
-			s.change(func() { s.refuse = nil })
+			s.Do(apitest.Faults{})
 			f.await("pod-1", "")
-			s.awaitWatch()
-			s.change(func() { s.refuse = func() int { return status } })
-			s.hangUp()
+			s.AwaitWatch()
+			s.Do(refuses)
+			s.HangUp()
 			f.await("pod-1", name)
-			s.change(func() { s.refuse = nil })
+			s.Do(apitest.Faults{})
 			f.await("pod-1", "")
 		})
 	}
@@ -114,9 +111,9 @@ func TestServerThatIsAway(t *testing.T) {
 	s.set("a", "pod-1")
 	f := follow(t, s, 0)
 	f.await("pod-1", "")
-	s.awaitWatch()
-	s.http.CloseClientConnections()
-	s.http.Listener.Close()
+	s.AwaitWatch()
+	s.CloseClientConnections()
+	s.Listener.Close()
 	f.await("pod-1", "refused")
 }
 
@@ -127,10 +124,10 @@ func TestSilentServerIsTakenForDead(t *testing.T) {
 	f := follow(t, s, 2*time.Second)
 	f.await("pod-1", "says nothing") // in the middle of a watch
 	f.await("pod-1", "")
-	s.change(func() { s.mute = true })
-	s.hangUp()
+	s.Do(apitest.Faults{Mute: true})
+	s.HangUp()
 	f.await("pod-1", "says nothing") // before an answer
-	s.change(func() { s.mute = false })
+	s.Do(apitest.Faults{})
 	f.await("pod-1", "")
 }
 
@@ -140,10 +137,10 @@ func TestHalfOfAnEvent(t *testing.T) {
 	s.set("a", "pod-1")
 	f := follow(t, s, 0)
 	f.await("pod-1", "")
-	s.awaitWatch()
-	s.say(`{"type":"MODIFIED","object":{"kind":"EndpointSlice","apiVersion":"discov`)
-	s.hangUp()
-	s.awaitWatch()
+	s.AwaitWatch()
+	s.Say(`{"type":"MODIFIED","object":{"kind":"EndpointSlice","apiVersion":"discov`)
+	s.HangUp()
+	s.AwaitWatch()
 	s.set("b", "pod-2")
 	f.await("pod-1 pod-2", "")
 }
@@ -151,27 +148,27 @@ func TestHalfOfAnEvent(t *testing.T) {
 func TestMembersOfSlices(t *testing.T) {
 	yes, no, zone := true, false, "eu-1"
 	other, port := "clients", int32(6400)
-	pods := slice("a", 1, "pod-1", "pod-2", "pod-3", "pod-4", "pod-5")
+	pods := slice("a", "pod-1", "pod-2", "pod-3", "pod-4", "pod-5")
 	for i, c := range []discovery.EndpointConditions{{}, {Ready: &no}, {Ready: &no, Serving: &yes, Terminating: &yes}, {Ready: &yes, Terminating: &yes}, {Ready: &yes, Terminating: &no}} {
 		pods.Endpoints[i].Conditions = c
 	}
 	pods.Endpoints[0].Zone = &zone
-	six := slice("six", 1, "pod-1", "pod-9")
+	six := slice("six", "pod-1", "pod-9")
 	six.AddressType = discovery.AddressTypeIPv6
 	six.Endpoints[0].Addresses, six.Endpoints[1].Addresses = []string{"fd00::1"}, []string{"fd00::9", "fd00::10"}
-	moved := slice("moved", 1, "pod-2")
-	named := slice("named", 1, "pod-7")
+	moved := slice("moved", "pod-2")
+	named := slice("named", "pod-7")
 	named.Endpoints[0].TargetRef = nil
 	named.Ports = append([]discovery.EndpointPort{{Name: &other, Port: &port}}, named.Ports...)
-	hosts := slice("hosts", 1, "pod-8")
+	hosts := slice("hosts", "pod-8")
 	hosts.AddressType = discovery.AddressTypeFQDN
-	portless := slice("portless", 1, "pod-6")
+	portless := slice("portless", "pod-6")
 	portless.Ports = nil
-	wrong := slice("wrong", 1, "pod-6")
+	wrong := slice("wrong", "pod-6")
 	wrong.Ports[0].Name = &other
-	homeless := slice("homeless", 1, "pod-6")
+	homeless := slice("homeless", "pod-6")
 	homeless.Endpoints[0].Addresses = nil
-	nobody := slice("nobody", 1)
+	nobody := slice("nobody")
 	nobody.Ports = nil
 
 	var objects []any
@@ -209,7 +206,7 @@ func TestMembersOfSlices(t *testing.T) {
 }
 
 func TestPortWithoutAName(t *testing.T) {
-	s := slice("a", 1, "pod-1")
+	s := slice("a", "pod-1")
 	o := Options{}
 	if p, err := o.members([]any{&s}); err != nil || len(p) != 1 || p[0].Address != "10.0.0.1:7400" {
 		t.Errorf("%v, %v", p, err)
