@@ -40,6 +40,7 @@ type answer struct {
 // serve it, one that reads and one that writes; callers wait on their own.
 type conn struct {
 	link
+	peer *Peer
 	pool *Pool
 	out  *outbox
 
@@ -58,9 +59,9 @@ type conn struct {
 	known dictionary // of the reader
 }
 
-func newConn(p *Pool, l *link) *conn {
+func newConn(p *Peer, l *link) *conn {
 	return &conn{
-		link: *l, pool: p, out: newOutbox(),
+		link: *l, peer: p, pool: p.pool, out: newOutbox(),
 		done: make(chan struct{}), left: make(chan struct{}), calls: map[uint64]*call{},
 	}
 }
@@ -116,6 +117,13 @@ func (c *conn) send(k *call) (id uint64, ok bool) {
 	setRequestID(k.out, c.last)
 	c.out.put(k.out)
 	return c.last, true
+}
+
+// lost reports whether the connection was, rather than left by a goodbye.
+func (c *conn) lost() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls == nil
 }
 
 // leave takes a call out whose caller waits no longer; false: its answer is
@@ -201,9 +209,25 @@ func (c *conn) handle(k kind, body []byte) error {
 		c.bye()
 		return nil
 	case framePong:
-		return nil
+		return c.pong(body)
 	}
 	return fmt.Errorf("%w: a frame of kind %d from a server", errMalformed, k)
+}
+
+// pong takes the table of owners that a peer tells while it is asked nothing;
+// a build of before tells none.
+func (c *conn) pong(body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	cur := cursor{rest: body}
+	var its ring
+	its.decode(&cur)
+	if cur.bad {
+		return errMalformed
+	}
+	c.peer.told(its)
+	return nil
 }
 
 // deliver hands a reply to who waits for it, if anybody does still.
@@ -221,9 +245,7 @@ func (c *conn) deliver(k kind, body []byte) error {
 	if !asked {
 		return errMalformed
 	}
-	if _, checksum := c.pool.ring(); checksum != r.ring.checksum {
-		c.pool.metrics.disagreements.Inc()
-	}
+	c.peer.told(r.ring)
 	if waits {
 		to.done <- answer{kind: k, body: cur.rest, schemas: c.known.schemas}
 	}

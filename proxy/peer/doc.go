@@ -34,8 +34,11 @@
 // Requests have a number that is never used again on their connection, a hop
 // count (more than one is refused), the client's table of owners (version and
 // checksum), the time that is left, and the caller. Replies have the number and
-// the server's table. Tables that differ are counted at both ends, and nothing
-// else: who owns a key decides about no answer.
+// the server's table, which an idle connection brings, too: a ping is answered
+// with it. (A build of before answers with nothing.) Tables that differ are
+// counted at both ends. Who owns a key decides about no answer; but clients are
+// better not sent to a peer whose table is another ([Peer.Doubted]), and what
+// differs for longer than a minute is a problem ([Pool.Problems]).
 //
 // A row is the number of its schema and its bytes. A server tells a schema once,
 // in front of the first row; a connection that knows too many is renewed.
@@ -60,6 +63,6 @@
 //
 // Read options.go, then the words: frame.go, hello.go, auth.go, handshake.go,
 // request.go, reply.go, schema.go, fault.go; the client end: pool.go, peer.go,
-// ask.go, call.go, conn.go, breaker.go; the server end: server.go, inbound.go,
+// ask.go, call.go, conn.go, breaker.go, reach.go; the server end: server.go, inbound.go,
 // job.go; and for both outbox.go and metrics.go.
 package peer

@@ -72,7 +72,7 @@ func FuzzClientStream(f *testing.F) {
 	f.Add(append(appendFrame(nil, frameBye, nil), replyFrame(frameRefused, 1, []byte{byte(classShed)})...))
 	f.Add(append(appendFrame(nil, framePong, nil), replyFrame(frameRecord, 2, nil)...))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		c := newConn(pool, wired(stream))
+		c := newConn(newPeer(pool, "peer:1"), wired(stream))
 		k := &call{out: make([]byte, 64), done: make(chan answer, 1)}
 		if _, ok := c.send(k); !ok {
 			t.Fatal("a new connection takes no request")

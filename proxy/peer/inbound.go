@@ -101,7 +101,7 @@ func (c *inbound) read(work context.Context, workers *sync.WaitGroup) error {
 		case frameLoad, frameForget, frameAsk, frameHottest:
 			err = c.take(work, workers, k, n)
 		case framePing:
-			c.out.put(appendFrame(nil, framePong, nil))
+			c.out.put(appendFrame(nil, framePong, c.server.table().append(nil)))
 			_, err = c.in.Discard(n)
 		case frameBye:
 			return errLeft

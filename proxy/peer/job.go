@@ -35,6 +35,12 @@ func (s *Server) giveBack(j *job) {
 	}
 }
 
+// table is what the node's table of owners is now.
+func (s *Server) table() (r ring) {
+	r.version, r.checksum = s.handler.Ring()
+	return r
+}
+
 // compare counts requests of nodes that have another table of owners.
 func (s *Server) compare(its ring) {
 	if _, checksum := s.handler.Ring(); checksum != its.checksum {
@@ -68,8 +74,7 @@ func (j *job) serve(c *inbound) {
 }
 
 func (j *job) begin(c *inbound, k kind) {
-	r := reply{id: j.head.id}
-	r.ring.version, r.ring.checksum = c.server.handler.Ring()
+	r := reply{id: j.head.id, ring: c.server.table()}
 	j.out = r.append(beginFrame(j.out[:0], k))
 }
 

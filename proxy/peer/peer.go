@@ -32,6 +32,7 @@ type Peer struct {
 
 	turn  atomic.Uint32
 	conns atomic.Pointer[[]*conn] // that take requests; copied to be changed
+	reach
 
 	gone    chan struct{} // closed by stop
 	settled chan struct{} // closed once the first attempt to connect has ended
@@ -83,7 +84,7 @@ func (p *Peer) problem() string {
 		}
 	}
 	if trouble == nil {
-		return ""
+		return p.disagreement(time.Now())
 	}
 	return fmt.Sprintf("peer at %s: %v", p.address, trouble)
 }
@@ -126,10 +127,13 @@ func (p *Peer) keep(ctx context.Context) {
 			p.add(c)
 			p.attempted()
 			<-c.left
-			p.remove(c)
+			p.remove(c, c.lost())
 			if time.Since(began) > settled {
 				wait = firstRedial
 			}
+		}
+		if err != nil {
+			p.fails()
 		}
 		p.attempted()
 		var refused *RefusedError
@@ -178,7 +182,7 @@ func (p *Peer) connect(ctx context.Context) (*conn, error) {
 		return nil, apart(err)
 	}
 	nc.SetDeadline(time.Time{})
-	return newConn(p.pool, l), nil
+	return newConn(p, l), nil
 }
 
 func (p *Peer) tls() *tls.Config {
@@ -226,9 +230,19 @@ func (p *Peer) add(c *conn) {
 	defer p.mu.Unlock()
 	conns := append(append([]*conn(nil), *p.conns.Load()...), c)
 	p.conns.Store(&conns)
+	p.failed.Store(false)
+	p.pool.changes.Add(1)
 }
 
-func (p *Peer) remove(c *conn) {
+// fails notes an attempt to connect that has.
+func (p *Peer) fails() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed.Store(true)
+	p.pool.changes.Add(1)
+}
+
+func (p *Peer) remove(c *conn, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var conns []*conn
@@ -237,5 +251,7 @@ func (p *Peer) remove(c *conn) {
 			conns = append(conns, other)
 		}
 	}
+	p.failed.Store(lost)
 	p.conns.Store(&conns)
+	p.pool.changes.Add(1)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,7 +17,8 @@ type Pool struct {
 	calls   sync.Pool // of *call
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 
-	wake chan struct{} // room for one: peers have come or go
+	wake    chan struct{} // room for one: peers have come or go
+	changes atomic.Uint64
 
 	mu    sync.Mutex
 	peers map[string]*Peer // by address
