@@ -38,7 +38,7 @@ func (t *tier) measure(ctx context.Context) error {
 
 // occupied takes a measurement.
 func (t *tier) occupied(occupancy float64) {
-	mean := meanOccupancy(t.membership.View().Peers, t.name, occupancy)
+	mean := meanOccupancy(t.membership.View(), t.name, occupancy, time.Now())
 	t.announce(func(self *membership.Peer) {
 		passed := self.Pass
 		self.Occupancy, self.Pass = occupancy, 0
@@ -48,15 +48,24 @@ func (t *tier) occupied(occupancy float64) {
 	})
 }
 
-// meanOccupancy is that of the members that serve; this node's own is newer
-// than what the list has.
-func meanOccupancy(peers []membership.Peer, self string, own float64) float64 {
-	sum, n := own, 1
-	for _, p := range peers {
-		if p.State == hashring.Serving && p.Name != self {
+// meanOccupancy is that of the members that serve, where this node's own is newer
+// than what the list has. A member counts for the share of its keys that it has:
+// one that fades in has little to do, and would else have the others pass to it
+// at once what is to move to it little by little. Who has not measured yet says
+// nothing.
+func meanOccupancy(view *membership.View, self string, own float64, now time.Time) float64 {
+	var sum, members float64
+	for _, p := range view.Peers {
+		if p.Name == self {
+			p.Occupancy = own
+		}
+		if p.State == hashring.Serving && p.Occupancy > 0 {
 			sum += p.Occupancy
-			n++
+			members += view.Rings.Moved(p.Name, now)
 		}
 	}
-	return sum / float64(n)
+	if members == 0 {
+		return own
+	}
+	return sum / members
 }

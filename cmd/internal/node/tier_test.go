@@ -68,6 +68,29 @@ func TestPassesKeysOn(t *testing.T) {
 	}
 }
 
+// A node that fades in does little because it has few keys yet: that is no reason
+// for the others to pass theirs on, neither before it has measured itself nor
+// after.
+func TestFadingInIsNoIdleness(t *testing.T) {
+	now := time.Now()
+	a, b, c := busy("a", 0.8, 0), busy("b", 0.8, 0), busy("c", 0, 0)
+	rings, err := hashring.New(hashring.Options{Window: 10 * time.Second}, 1, []hashring.Member{a.Member, b.Member}, now.Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Joined = now
+	if rings, err = rings.Next(2, []hashring.Member{a.Member, b.Member, c.Member}, now); err != nil {
+		t.Fatal(err)
+	}
+	for after, occupancy := range map[time.Duration]float64{0: 0, 5 * time.Second: 0.1, 9 * time.Second: 0.55, time.Minute: 0.8} {
+		c.Occupancy = occupancy
+		view := &membership.View{Rings: rings, Peers: []membership.Peer{a, b, c}}
+		if mean := meanOccupancy(view, "a", 0.8, now.Add(after)); mean < 0.75 || mean > 0.85 {
+			t.Errorf("after %v the mean is %.2f", after, mean)
+		}
+	}
+}
+
 // Who listens everywhere leaves it to the others to know where it is.
 func TestReached(t *testing.T) {
 	taken := &net.TCPAddr{IP: net.IPv4zero, Port: 6490}
