@@ -41,7 +41,10 @@ func dev(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer remember(d.Database(), stderr)()
-	node.LimitMemory(int64(o.Nodes)*int64(config.Default().Memory.Budget), log)
+	if err := node.LimitMemory(int64(o.Nodes)*int64(config.Default().Memory.Budget), log); err != nil {
+		log.Warn("much data will not fit", "err", err) // the sample does
+		node.KeepToContainer()
+	}
 	ctx, end := context.WithCancel(ctx)
 	var greeting sync.WaitGroup
 	defer greeting.Wait()

@@ -19,11 +19,13 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return checked(node.Check(ctx, c), stdout)
 	}
 	log := logger(level(c), stderr)
+	if err := node.LimitMemory(int64(c.Memory.Budget), log); err != nil {
+		return err
+	}
 	n, err := node.Open(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	node.LimitMemory(int64(c.Memory.Budget), log)
 	return n.Run(ctx)
 }
 
@@ -39,6 +41,7 @@ func relay(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	node.KeepToContainer()
 	return r.Run(ctx)
 }
 

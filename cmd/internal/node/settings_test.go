@@ -71,14 +71,41 @@ func TestTheCollectorsLimitLeavesAGivenOneAlone(t *testing.T) {
 	was := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(was)
 	debug.SetMemoryLimit(math.MaxInt64)
-	LimitMemory(1<<30, slog.New(slog.DiscardHandler))
-	set := debug.SetMemoryLimit(-1)
-	if set < 1<<30 || set > 2<<30 {
-		t.Errorf("for 1 GiB of entries the limit is %d", set)
+	if err := LimitMemory(64<<20, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
 	}
-	LimitMemory(1<<20, slog.New(slog.DiscardHandler))
+	set := debug.SetMemoryLimit(-1)
+	if set < 64<<20 || set > 256<<20 {
+		t.Errorf("for 64 MiB of entries the limit is %d", set)
+	}
+	if err := LimitMemory(1<<20, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	KeepToContainer()
 	if got := debug.SetMemoryLimit(-1); got != set {
 		t.Errorf("a limit of %d was changed to %d", set, got)
+	}
+}
+
+func TestABudgetFitsIntoTheContainer(t *testing.T) {
+	for _, c := range []struct {
+		budget, container int64
+		want              string
+	}{
+		{256 << 20, math.MaxInt64, ""},
+		{256 << 20, 512 << 20, ""},
+		{64 << 20, 96 << 20, ""},
+		{64<<20 + 1, 96 << 20, "memory.budget: 67108865 of entries do not fit into a container that may have 96MiB: give it 97MiB or more (mem_limit, resources.limits.memory, MemoryMax); or lower memory.budget to 64MiB"},
+		{64 << 20, 48 << 20, "memory.budget: 64MiB of entries do not fit into a container that may have 48MiB: give it 96MiB or more (mem_limit, resources.limits.memory, MemoryMax); or lower memory.budget to 16MiB"},
+		{64 << 20, 24 << 20, "memory.budget: 64MiB of entries do not fit into a container that may have 24MiB: give it 96MiB or more (mem_limit, resources.limits.memory, MemoryMax)"},
+	} {
+		got := ""
+		if err := fits(c.budget, c.container); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%d bytes in %d:\n%s\nwant\n%s", c.budget, c.container, got, c.want)
+		}
 	}
 }
 

@@ -116,7 +116,9 @@ func (p *Part) node(ctx context.Context, c *config.Config, out io.Writer, log *s
 	if err != nil {
 		return err
 	}
-	node.LimitMemory(int64(c.Memory.Budget), log)
+	if err := node.LimitMemory(int64(c.Memory.Budget), log); err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "serves %s %s %s\n", n.Address(), n.Admin(), n.Peers())
 	go obey(map[string]order{
 		"slow":   func(_ context.Context, n int64) error { source.slow.Store(n); return nil },
