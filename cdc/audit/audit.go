@@ -60,8 +60,8 @@ type Clock interface {
 type Options struct {
 	// Bounds has each use case's Δ, by its ID.
 	Bounds []time.Duration
-	// OneIn says which share of the changes is followed: one in so many.
-	// Default 100.
+	// OneIn says which share of the changes is followed: one in so many, and
+	// fewer while these are too many. Default 100.
 	OneIn int
 	// Slack is how much later than said a look may find a change consistent
 	// and still count it. Default 500 ms.
@@ -78,9 +78,7 @@ const (
 	// readTimeout is how long one batch may take. A source that needs longer has
 	// other cares.
 	readTimeout = 2 * time.Second
-	// maxPending changes wait for their looks: some 5 MiB. One that comes when
-	// there is no room is not followed: if the oldest went instead, in a flood
-	// none would live to be looked at.
+	// maxPending changes wait for their looks: some 5 MiB.
 	maxPending = 16384
 	// maxInbox changes wait to be taken in: two beats of a million changes a
 	// second, of which one in a hundred is followed.
@@ -99,6 +97,7 @@ type Auditor struct {
 	metrics *metrics
 
 	inbox     chan *sample
+	share     share    // its limit is read by all
 	schedules [][]look // by use case
 
 	// Of the goroutine that runs:
@@ -106,7 +105,7 @@ type Auditor struct {
 	pending  pending
 	suspects suspects
 	credit   float64 // reads of the source that may be made now
-	turn     bool    // picked keys come first
+	odd      int     // of an odd number of reads changes have one more
 	random   *rand.Rand
 
 	mu   sync.Mutex
@@ -122,6 +121,7 @@ func New(catalog *proxy.Catalog, cache Cache, source Loader, stream Stream, cloc
 		inbox: make(chan *sample, maxInbox), now: proxy.Never,
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 	}
+	a.setShare(0)
 	for _, bound := range opts.Bounds {
 		a.schedules = append(a.schedules, schedule(bound+opts.Slack))
 	}
@@ -161,11 +161,15 @@ func (a *Auditor) beat(ctx context.Context) {
 	if lo == proxy.Never || hi == proxy.Forever {
 		return // nothing can be judged yet
 	}
-	if hi < a.now {
+	passed := beat // since the last one: more, if this was kept from running
+	switch {
+	case hi < a.now:
 		a.forget() // the clock went back: times from before do not compare
+	case a.now != proxy.Never:
+		passed = hi.Sub(a.now)
 	}
 	a.now = hi
-	a.credit = min(a.credit+float64(a.opts.ReadsPerSecond)*beat.Seconds(), float64(a.opts.ReadsPerSecond))
+	a.credit = min(a.credit+float64(a.opts.ReadsPerSecond)*passed.Seconds(), float64(a.opts.ReadsPerSecond))
 	a.takeIn()
 	a.suspectAgain(ctx)
 	a.lookAt(ctx, a.due())

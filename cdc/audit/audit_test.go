@@ -226,26 +226,92 @@ func TestTheSourceIsNotFlooded(t *testing.T) {
 				t.Errorf("%d keys were read in %d s, at %d a second", w.reads, seconds, rate)
 			}
 		})
-		followed := strings.Count(w.counts("changes"), "consistent")
-		if followed == 0 || w.counts("dropped") != "" {
+		if w.judged("10m", "consistent") == 0 || w.counts("dropped") != "" {
 			t.Errorf("changes: %s, dropped: %q", w.counts("changes"), w.counts("dropped"))
 		}
-		if held := rate * seconds / 3; w.doneChanges() > rate*seconds-held {
-			t.Errorf("changes had %d of %d reads: nothing was left for what is held", w.doneChanges(), rate*seconds)
+		if w.picks < rate*seconds/3 {
+			t.Errorf("what is held had %d of %d reads", w.picks, w.reads)
 		}
 	})
 }
 
-// doneChanges is how many changes have been judged.
-func (w *world) doneChanges() (n int) {
+// judged is how many changes had that outcome.
+func (w *world) judged(within, outcome string) (n int) {
 	for _, s := range strings.Split(w.counts("changes"), ", ") {
-		var outcome, within string
+		var o, in string
 		var count int
-		if _, err := fmt.Sscan(s, &outcome, &within, &count); err == nil && within == "10m" {
+		if _, err := fmt.Sscan(s, &o, &in, &count); err == nil && in == within && o == outcome {
 			n += count
 		}
 	}
 	return n
+}
+
+// However many changes come, those that are left out are so by no merit of
+// theirs, and others stand for them: what is counted is as if all had been
+// followed, in time. Here every second change takes longer than a second.
+func TestTooManyChangesToRead(t *testing.T) {
+	const rate, seconds, perSecond = 20, 120, 200
+	audited(t, Options{ReadsPerSecond: rate}, func(w *world) {
+		n := 0
+		for range seconds {
+			for range perSecond {
+				n++
+				key := "users:" + strconv.Itoa(n)
+				w.hold(key, strconv.Itoa(n%2), 1, 0) // an odd one differs
+				w.locked(func() { w.rows[key] = "0" })
+				w.change(strconv.Itoa(n))
+			}
+			if fewer := w.counts("followed_ratio"); fewer == "1" && n > 10*perSecond {
+				t.Fatal("all are followed still")
+			}
+			w.pass(time.Second)
+			w.locked(func() {
+				for i := n - 3*perSecond; i > 0 && i <= n-2*perSecond; i++ { // the stream has come
+					delete(w.held, "users:"+strconv.Itoa(i))
+				}
+			})
+		}
+		w.pass(20 * time.Second)
+		all := 0
+		for _, outcome := range []string{"consistent", "inconsistent", "late"} {
+			got := w.judged("1s", outcome)
+			t.Logf("%s: %d of %d", outcome, got, n)
+			all += got
+		}
+		if all < n*8/10 || all > n*12/10 {
+			t.Errorf("what was followed stands for %d of %d changes", all, n)
+		}
+		if late := w.judged("1s", "late"); late > n/10 {
+			t.Errorf("%d were looked at too late: as many are followed as before", late)
+		}
+		odd, even := w.judged("1s", "inconsistent"), w.judged("1s", "consistent")
+		if share := float64(odd) / float64(odd+even); share < 0.45 || share > 0.55 {
+			t.Errorf("%.2f of the changes took longer than a second, want half", share)
+		}
+		if w.reads > rate*(seconds+21) {
+			t.Errorf("%d reads of the source", w.reads)
+		}
+		w.pass(5 * time.Minute)
+		if got := w.counts("followed_ratio"); got != "1" {
+			t.Errorf("all is quiet, and %s of the changes are followed", got)
+		}
+	})
+}
+
+// One read answers for all changes of a key that are due.
+func TestManyChangesOfOneKey(t *testing.T) {
+	audited(t, Options{ReadsPerSecond: 10}, func(w *world) {
+		w.hold("users:1", "a", 1, 0)
+		w.locked(func() { w.rows["users:1"] = "a" })
+		for range 500 {
+			w.change("1")
+		}
+		w.pass(5 * time.Second)
+		if got := w.judged("1s", "consistent"); got != 500 || w.reads > 5 {
+			t.Errorf("%d of 500 changes are consistent, after %d reads", got, w.reads)
+		}
+	})
 }
 
 // What does not fit is counted.
@@ -262,22 +328,31 @@ func TestTooManyChanges(t *testing.T) {
 
 // Changes are followed evenly, and the same ones on all nodes.
 func TestOneInSoMany(t *testing.T) {
-	a, b := Auditor{opts: Options{OneIn: 100}}, Auditor{opts: Options{OneIn: 100}}
-	for _, stride := range []int64{1, 2, 100, 128} {
-		n := 0
-		for i := range int64(100_000) {
-			r := proxy.Record{Partition: int(i % 4), Offset: i * stride}
-			if a.follows(r) {
-				n++
+	for _, thinned := range []int{0, 1, 3} {
+		fewer, more := following(100, thinned), following(100, thinned-min(thinned, 1))
+		for _, stride := range []int64{1, 2, 100, 128} {
+			n := 0
+			for i := range int64(1_000_000) {
+				lot := lotOf(proxy.Record{Partition: int(i % 4), Offset: i * stride})
+				if lot < fewer {
+					n++
+				}
+				if lot < fewer && lot >= more {
+					t.Fatal("who follows fewer follows others")
+				}
 			}
-			if a.follows(r) != b.follows(r) {
-				t.Fatal("two nodes follow different changes")
+			if want := 10_000 >> thinned; n < want*8/10 || n > want*12/10 {
+				t.Errorf("%d of a million changes are followed with a stride of %d, want %d", n, stride, want)
 			}
-		}
-		if n < 800 || n > 1200 {
-			t.Errorf("%d of 100000 changes are followed with a stride of %d", n, stride)
 		}
 	}
+}
+
+// following is the limit of the lots that are followed.
+func following(oneIn, thinned int) uint64 {
+	a := Auditor{opts: Options{OneIn: oneIn}, metrics: newMetrics(&proxy.Catalog{})}
+	a.setShare(thinned)
+	return a.share.below.Load()
 }
 
 // Of a change, each key that it touches is looked at, in each use case that can
@@ -338,7 +413,8 @@ func TestKeptViolations(t *testing.T) {
 // BenchmarkChange is what a change costs that is not followed, on the goroutine
 // that brings it.
 func BenchmarkChange(b *testing.B) {
-	a := Auditor{opts: Options{OneIn: 1 << 30}}
+	a := Auditor{opts: Options{OneIn: 1 << 30}, metrics: newMetrics(&proxy.Catalog{})}
+	a.setShare(0)
 	r := &event.Record{Change: &event.Change{Table: "users", Op: event.Update}}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

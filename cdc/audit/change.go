@@ -14,6 +14,8 @@ type sample struct {
 	key    proxy.Key
 	picked bool   // no change led to it
 	change change // which change did
+	lot    uint64 // the change's
+	stands uint64 // for so many changes: itself, and those that are left out in its place
 	since  proxy.Time
 	looks  []look        // those to come, in order; none if picked
 	due    proxy.Time    // of the next
@@ -29,7 +31,8 @@ type change struct {
 // Change sees a change before it is applied, and follows one in so many. It
 // does not block, and keeps nothing of r.
 func (a *Auditor) Change(from proxy.Record, r *event.Record) {
-	if !a.follows(from) || r.Change == nil {
+	lot := lotOf(from)
+	if lot >= a.share.below.Load() || r.Change == nil {
 		return
 	}
 	switch r.Change.Op {
@@ -44,19 +47,12 @@ func (a *Auditor) Change(from proxy.Record, r *event.Record) {
 		before := keyOf(u.Mapping, r.Change.Before)
 		after := keyOf(u.Mapping, r.Change.After)
 		if before != nil && !bytes.Equal(before, after) {
-			a.follow(u, before, from, r)
+			a.follow(u, before, lot, from, r)
 		}
 		if after != nil {
-			a.follow(u, after, from, r)
+			a.follow(u, after, lot, from, r)
 		}
 	}
-}
-
-// follows chooses changes by their place in the topic, evenly: Fibonacci
-// hashing, as Knuth has it.
-func (a *Auditor) follows(from proxy.Record) bool {
-	h := (uint64(from.Offset)<<16 ^ uint64(from.Partition)) * 0x9e3779b97f4a7c15
-	return h>>32%uint64(a.opts.OneIn) == 0
 }
 
 // keyOf returns the key that fields tell, or nil.
@@ -68,9 +64,10 @@ func keyOf(m *row.Mapping, fields []row.Field) []byte {
 	return key
 }
 
-func (a *Auditor) follow(u *proxy.UseCase, key []byte, from proxy.Record, r *event.Record) {
+func (a *Auditor) follow(u *proxy.UseCase, key []byte, lot uint64, from proxy.Record, r *event.Record) {
 	s := &sample{
 		key:    proxy.Key{UseCase: u, Text: key},
+		lot:    lot,
 		change: change{record: from, position: r.Position},
 		since:  r.Change.Commit,
 		looks:  a.schedules[u.ID],
@@ -84,19 +81,25 @@ func (a *Auditor) follow(u *proxy.UseCase, key []byte, from proxy.Record, r *eve
 
 // takeIn takes in the changes that have come since the last beat. One whose
 // commit time nobody tells, or which tells one from the future, counts from
-// now.
+// now. It follows fewer if there is no room.
 func (a *Auditor) takeIn() {
+	if len(a.inbox) == maxInbox {
+		a.thin()
+	}
 	for {
 		select {
 		case s := <-a.inbox:
-			if len(a.pending) >= maxPending {
-				a.metrics.dropped.Inc()
-				continue
+			if s.lot >= a.share.below.Load() {
+				continue // chosen before fewer were
 			}
+			s.stands = a.share.stands
 			if s.since <= 0 || s.since > a.now {
 				s.since = a.now
 			}
 			a.pending.add(s)
+			if len(a.pending) > maxPending {
+				a.thin()
+			}
 		default:
 			return
 		}

@@ -43,6 +43,7 @@ type world struct {
 	held    map[string]proxy.Held
 	rows    map[string]string
 	reads   int // keys
+	picks   int // of them, the one that is picked
 	err     error
 	foreign error // what the stream says to the primary that answered
 	shift   time.Duration
@@ -77,6 +78,9 @@ func (w *world) Load(_ context.Context, reqs []proxy.Request, results []proxy.Re
 	defer w.mu.Unlock()
 	w.reads += len(reqs)
 	for i, r := range reqs {
+		if string(r.Key.Text) == w.any {
+			w.picks++
+		}
 		results[i] = proxy.Result{Row: value(w.rows[string(r.Key.Text)]), Err: w.err}
 	}
 }
@@ -182,11 +186,11 @@ func (w *world) counts(name string) string {
 	}
 	var out []string
 	for _, f := range families {
-		if f.GetName() != "freshet_audit_"+name+"_total" {
+		if f.GetName() != "freshet_audit_"+name+"_total" && f.GetName() != "freshet_audit_"+name {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			if n := m.GetCounter().GetValue(); n > 0 {
+			if n := m.GetCounter().GetValue() + m.GetGauge().GetValue(); n > 0 {
 				out = append(out, labels(m)+plain(n))
 			}
 		}

@@ -16,34 +16,47 @@ const retry = 5 * time.Second
 type question struct {
 	*sample
 	held proxy.Held
+	also []*sample // other changes of the key that are due: the answer is theirs too
 }
 
 // due returns what has to be read from the source now, as far as the rate
-// allows: changes that are due, and keys that are picked, in turns the ones and
-// the others first. A look that needs no read is done with at once.
+// allows. Changes that are due and keys that are picked have half of it each, and
+// what the others leave. A look that needs no read is done with at once.
 func (a *Auditor) due() []question {
 	n := int(a.credit)
-	first, second := a.dueChanges, a.picked
-	if a.turn = !a.turn; a.turn {
-		first, second = second, first
-	}
-	ask := first(n)
-	return append(ask, second(n-len(ask))...)
+	half := (n + a.odd) / 2
+	a.odd = (a.odd + n) % 2
+	changes := a.dueChanges(nil, half)
+	picked := a.picked(n - len(changes))
+	changes = a.dueChanges(changes, n-len(picked))
+	a.share.reads += len(changes)
+	a.balance(len(changes)+len(picked) >= n)
+	return append(changes, picked...)
 }
 
-// dueChanges returns up to n changes that are due and have to be read.
-func (a *Auditor) dueChanges(n int) (ask []question) {
+// dueChanges fills ask up with changes that are due and have to be read, until
+// there are n.
+func (a *Auditor) dueChanges(ask []question, n int) []question {
+	asked := map[string]int{}
+	for i, q := range ask {
+		asked[string(q.key.Text)] = i
+	}
 	for len(ask) < n {
 		s := a.pending.next(a.now)
 		if s == nil {
 			break
+		}
+		if i, ok := asked[string(s.key.Text)]; ok {
+			ask[i].also = append(ask[i].also, s)
+			continue
 		}
 		held := a.peek(s.key)
 		switch {
 		case held.Holding == proxy.Served && held.Entry == s.wrong:
 			a.inconsistent(s)
 		case judged(held):
-			ask = append(ask, question{s, held})
+			asked[string(s.key.Text)] = len(ask)
+			ask = append(ask, question{sample: s, held: held})
 		default:
 			a.consistent(s, false)
 		}
@@ -60,7 +73,7 @@ func (a *Auditor) picked(n int) (ask []question) {
 			continue
 		}
 		if held := a.peek(key); judged(held) {
-			ask = append(ask, question{&sample{key: key, picked: true, since: a.now}, held})
+			ask = append(ask, question{sample: &sample{key: key, picked: true, since: a.now}, held: held})
 		}
 	}
 	return ask
@@ -98,16 +111,23 @@ func (a *Auditor) lookAt(ctx context.Context, ask []question) {
 	}
 	results, seen := a.read(ctx, keys)
 	for i, q := range ask {
+		all := append(q.also, q.sample)
 		switch {
 		case results[i].Err != nil:
 			a.metrics.look(q.key, foundFailed)
-			a.failed(q.sample)
+			for _, s := range all {
+				a.failed(s)
+			}
 		case results[i].Row.Equal(q.held.Row):
 			a.metrics.look(q.key, foundEqual)
-			a.consistent(q.sample, false)
+			for _, s := range all {
+				a.consistent(s, false)
+			}
 		default:
 			a.metrics.look(q.key, foundDiffers)
-			a.suspect(q, seen, results[i].Row)
+			for _, s := range all {
+				a.suspect(s, q.held, seen, results[i].Row)
+			}
 		}
 	}
 }
@@ -146,6 +166,6 @@ func (a *Auditor) failed(s *sample) {
 		}
 	}
 	for _, l := range s.looks {
-		a.metrics.change(s.key, l.within, outcomeLate)
+		a.metrics.change(s, l.within, outcomeLate)
 	}
 }

@@ -61,6 +61,7 @@ type metrics struct {
 	violations [][2]prometheus.Counter // by change, by entry
 	reads      prometheus.Counter
 	dropped    prometheus.Counter
+	followed   prometheus.Gauge
 }
 
 func newMetrics(catalog *proxy.Catalog) *metrics {
@@ -68,15 +69,17 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 		reads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "freshet_audit_source_reads_total", Help: "Keys that the auditor read from the source."}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "freshet_audit_dropped_total", Help: "Changes that the auditor could not follow, as too many waited or the clock went back."}),
+			Name: "freshet_audit_dropped_total", Help: "Changes that the auditor could not follow, as too many came at once or the clock went back."}),
+		followed: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "freshet_audit_followed_ratio", Help: "Share of the changes that is followed now: fewer than is set while there are too many."}),
 	}
-	m.all = append(m.all, m.reads, m.dropped)
+	m.all = append(m.all, m.reads, m.dropped, m.followed)
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.all = append(m.all, v)
 		return v
 	}
-	changes := vec("freshet_audit_changes_total", "Changes followed, by whether they were consistent within a time after their commit.", "use_case", "within", "outcome")
+	changes := vec("freshet_audit_changes_total", "Changes to be followed, by whether they were consistent within a time after their commit: each stands also for those that were left out in its place.", "use_case", "within", "outcome")
 	looks := vec("freshet_audit_looks_total", "Looks at keys, by what was held.", "use_case", "found")
 	suspected := vec("freshet_audit_suspicions_total", "Entries that differed from the source, by what became of it.", "use_case", "outcome")
 	violations := vec("freshet_audit_violations_total", "Entries that claimed to be fresher than they were, by what led to them.", "use_case", "by")
@@ -104,7 +107,13 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 	return m
 }
 
-func (m *metrics) change(key proxy.Key, w within, o outcome) { m.changes[key.UseCase.ID][w][o].Inc() }
+// follows tells which share of the changes is followed now.
+func (m *metrics) follows(share float64) { m.followed.Set(share) }
+
+// change counts one, and those for which it stands.
+func (m *metrics) change(s *sample, w within, o outcome) {
+	m.changes[s.key.UseCase.ID][w][o].Add(float64(s.stands))
+}
 
 func (m *metrics) look(key proxy.Key, f found) { m.looks[key.UseCase.ID][f].Inc() }
 

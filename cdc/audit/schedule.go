@@ -89,9 +89,9 @@ func (a *Auditor) consistent(s *sample, suspected bool) {
 	elapsed := a.now.Sub(s.since)
 	for _, l := range s.looks {
 		if elapsed <= l.after+a.opts.Slack {
-			a.metrics.change(s.key, l.within, outcomeConsistent)
+			a.metrics.change(s, l.within, outcomeConsistent)
 		} else {
-			a.metrics.change(s.key, l.within, missed)
+			a.metrics.change(s, l.within, missed)
 		}
 	}
 	s.looks = nil
@@ -102,7 +102,7 @@ func (a *Auditor) consistent(s *sample, suspected bool) {
 func (a *Auditor) inconsistent(s *sample) {
 	elapsed := a.now.Sub(s.since)
 	for len(s.looks) > 0 && s.looks[0].after <= elapsed {
-		a.metrics.change(s.key, s.looks[0].within, outcomeInconsistent)
+		a.metrics.change(s, s.looks[0].within, outcomeInconsistent)
 		s.looks = s.looks[1:]
 	}
 	a.pending.add(s)

@@ -75,18 +75,18 @@ func bytesOf(r row.Row) int {
 }
 
 // suspect begins a suspicion.
-func (a *Auditor) suspect(q question, seen proxy.Time, had row.Row) {
-	if q.picked && a.suspects.has(q.key, q.held.Entry) {
+func (a *Auditor) suspect(s *sample, held proxy.Held, seen proxy.Time, had row.Row) {
+	if s.picked && a.suspects.has(s.key, held.Entry) {
 		return
 	}
 	if len(a.suspects) >= maxSuspects {
-		a.metrics.suspicion(q.key, suspicionGivenUp)
-		a.failed(q.sample)
+		a.metrics.suspicion(s.key, suspicionGivenUp)
+		a.failed(s)
 		return
 	}
-	a.cache.Watch(q.key)
+	a.cache.Watch(s.key)
 	a.suspects = append(a.suspects, &suspect{
-		sample: q.sample, entry: q.held.Entry, seen: seen, held: bytesOf(q.held.Row), had: bytesOf(had),
+		sample: s, entry: held.Entry, seen: seen, held: bytesOf(held.Row), had: bytesOf(had),
 		began: a.now, next: a.now.Add(beat), pause: beat,
 	})
 }
