@@ -2,6 +2,7 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -200,6 +201,25 @@ func (p *Postgres) Query(ctx context.Context, query string) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// Begin begins a transaction as the superuser in database postgres, carries out
+// statements, and leaves it at that until it is committed.
+func (p *Postgres) Begin(ctx context.Context, statements ...string) (commit func(context.Context) error, err error) {
+	conn, err := pgx.Connect(ctx, p.URL("", ""))
+	if err != nil {
+		return nil, err
+	}
+	end := func(ctx context.Context) error { return conn.Close(context.WithoutCancel(ctx)) }
+	for _, s := range append([]string{"BEGIN"}, statements...) {
+		if _, err := conn.Exec(ctx, s); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", s, err), end(ctx))
+		}
+	}
+	return func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "COMMIT")
+		return errors.Join(err, end(ctx))
+	}, nil
 }
 
 // Ours reports whether the server was started here, so that it can be killed

@@ -2,7 +2,6 @@ package stacked
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -47,10 +46,14 @@ func (d *Deployment) startConnect(ctx context.Context) (err error) {
 	return d.connect.Put(ctx, connector, settings)
 }
 
+func heartbeat() (string, error) {
+	return postgres.Heartbeat{Tables: []string{checkpoints}, Mapped: []string{table.Rows}, Slot: connector, Publication: connector}.SQL()
+}
+
 // connector is its settings: as freshet doctor --debezium has them, by a way of
 // its own to the database, and by one name to the broker.
 func (d *Deployment) connector() (map[string]string, error) {
-	heartbeat, err := postgres.Heartbeat{Tables: []string{checkpoints}, Mapped: []string{table.Rows}, Slot: connector, Publication: connector}.SQL()
+	beat, err := heartbeat()
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +75,9 @@ func (d *Deployment) connector() (map[string]string, error) {
 		`transforms.one.regex=`+connector+`\.public\..*`, "transforms.one.replacement="+topic,
 		"key.converter="+json, "value.converter="+json,
 		"key.converter.schemas.enable=false", "value.converter.schemas.enable=false",
-		"heartbeat.interval.ms=100", "heartbeat.action.query="+heartbeat, "poll.interval.ms=5",
-		"database.initial.statements=SET jit = off",
+		"heartbeat.interval.ms=100", "heartbeat.action.query="+beat, "poll.interval.ms=5",
+		// A heartbeat that is kept from its table fails, and holds nothing up.
+		"database.initial.statements=SET jit = off; SET lock_timeout = '20ms'",
 		// Whom a killed worker had its slot from, notices it a moment later.
 		"slot.retry.delay.ms=200", "slot.max.retries=300",
 		"retriable.restart.connector.wait.ms=200", "producer.override.client.id="+connector,
@@ -116,32 +120,4 @@ func (d *Deployment) asked(ctx context.Context, query string, will func(answer s
 			return answer
 		}
 	}
-}
-
-// unseen has all nodes lose their place while commits are shipped that nobody
-// can see yet. What is read then is old, and nothing will ever say so: only the
-// barrier keeps it from being lifted. A heartbeat is waited for, as the next one
-// would end while they do not, and so show that they run.
-func (d *Deployment) unseen() fault.Fault {
-	const beaten = `DO $$
-		DECLARE was bigint := (SELECT max(seq) FROM ` + checkpoints + `);
-		BEGIN
-			FOR i IN 1..1000 LOOP
-				EXIT WHEN (SELECT max(seq) FROM ` + checkpoints + `) > was;
-				PERFORM pg_sleep(0.001);
-			END LOOP;
-		END $$`
-	standby := func() *stack.Process { return d.database.standby.Process }
-	f := onDatabase("place lost amid unseen commits", time.Second, 2*time.Second,
-		func(ctx context.Context) error {
-			if err := errors.Join(d.database.exec(ctx, beaten), standby().Pause()); err != nil {
-				return err
-			}
-			pause.For(ctx, 60*time.Millisecond) // for what commits to be in the topic
-			return errors.Join(d.connect.Pause(), d.kafka.Recreate(ctx, topic, part.Partitions))
-		}, func(context.Context) error {
-			return errors.Join(standby().Resume(), d.connect.Resume())
-		})
-	f.Parts = append(f.Parts, connector, broker)
-	return f
 }

@@ -29,7 +29,8 @@ func (p *postgresConn) transact(ctx context.Context, changes []Change, undo bool
 			return fmt.Errorf("%v %d: %w", ch.Op, ch.ID, err)
 		}
 	}
-	if d.Logged, err = logged(ctx, tx, "tx = pg_current_xact_id()::text::bigint"); err != nil {
+	// What has changed nothing has no number, and is not to get one.
+	if d.Logged, err = logged(ctx, tx, "tx = pg_current_xact_id_if_assigned()::text::bigint"); err != nil {
 		return err
 	}
 	if undo {
