@@ -121,6 +121,43 @@ func TestNobodyIsSentToANewOwner(t *testing.T) {
 	}
 }
 
+// A client that was there when a node was lost is told so once, by a MOVED to
+// where it is: with a read that it sent by itself, of a slot that is this node's.
+func TestClientsLearnOfALoss(t *testing.T) {
+	tier := newTier()
+	here, there := keyOf("key", 0), keyOf("key", 1)
+	s := redirecting(t, newFake(), tier)
+	do(s, "PING\n")
+	tier.now = NewTopology(8, threeNodes, 0, thirds)
+	tier.now.Losses = 1
+	if got := do(redirecting(t, newFake(), tier), "GET "+here+"\n"); got != "$-1\r\n" {
+		t.Errorf("one that comes later: %q", got)
+	}
+	for _, c := range []struct{ in, want string }{
+		{"SET " + here + " 1", "+OK\r\n"},
+		{"PING", "+PONG\r\n"},
+		{"GET " + there, movedTo(there, 1)},
+		{"GET " + here + "\nGET " + here, "$1\r\n1\r\n$1\r\n1\r\n"},
+		{"GET " + here, movedTo(here, 0)},
+		{"GET " + here, "$1\r\n1\r\n"},
+	} {
+		if got := do(s, c.in+"\n"); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.in, got, c.want)
+		}
+	}
+	nowhere := []Member{{Name: "a", Port: 6401}} // where its clients are
+	tier.now = NewTopology(9, nowhere, 0, func(int) Placed { return Placed{} })
+	tier.now.Losses = 2
+	if got := do(s, "GET "+here+"\n"); got != "$1\r\n1\r\n" {
+		t.Errorf("without an address: %q", got)
+	}
+	tier.now.Losses = 3
+	s.Attach(&wire{})
+	if got, want := do(s, "GET "+here+"\n"), movedTo(here, 0); got != want {
+		t.Errorf("by the connection's address: got %q, want %q", got, want)
+	}
+}
+
 // A user learns where keys are only with who they are, and from a session that
 // does not redirect nobody learns it.
 func TestWhoIsToldWhereKeysAre(t *testing.T) {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"net"
 	"strings"
 )
 
@@ -11,6 +12,9 @@ type redirects struct {
 	topology *Topology // within a Step
 	readOnly bool      // READONLY: reads are served here
 	asking   int8      // 1: the request at hand is served here; 2: the one behind it
+	looked   bool
+	losses   uint64 // that the client knows of
+	single   bool   // the request at hand came by itself
 }
 
 // Redirect makes the session one of a client that looks for the owner of each
@@ -20,13 +24,18 @@ func (s *Session) Redirect() { s.cluster = s.all.opts.Cluster }
 
 // look takes the topology that holds for a Step.
 func (r *redirects) look() {
-	if r.cluster != nil {
-		r.topology = r.cluster.Topology()
+	if r.cluster == nil {
+		return
+	}
+	r.topology = r.cluster.Topology()
+	if !r.looked {
+		r.looked, r.losses = true, r.topology.Losses
 	}
 }
 
-// begin is called for each request.
-func (r *redirects) begin() {
+// begin is called for each request. single: nothing came with it.
+func (r *redirects) begin(single bool) {
+	r.single = single
 	if r.asking > 0 {
 		r.asking--
 	}
@@ -47,6 +56,8 @@ func (s *Session) moved(cmd *command, args [][]byte) error {
 	for i := first; i <= last; i += step {
 		at := s.cluster.Slot(args[i])
 		switch to := s.topology.elsewhere(at); {
+		case to < 0 && i == first && s.stale(cmd):
+			return s.movedHere(at)
 		case to < 0 || slot >= 0 && to != owner:
 			return nil
 		case slot < 0:
@@ -55,6 +66,31 @@ func (s *Session) moved(cmd *command, args [][]byte) error {
 	}
 	m := &s.topology.members[owner]
 	return refusal(fmt.Sprintf("MOVED %d %s:%d", slot, m.Host, m.Port))
+}
+
+// stale reports whether a client knows nothing of a member that was lost, and
+// can be told so with the answer to a command: a read that came by itself, as
+// some clients' pipelines do not follow a MOVED.
+func (s *Session) stale(cmd *command) bool {
+	return s.losses != s.topology.Losses && s.single && cmd.right == reader
+}
+
+// movedHere tells a client once that a slot is with the node that it asks. It
+// asks again, and looks for the owners of all slots: clients do that when they
+// are told MOVED, and some not for a minute when a node that they know is gone.
+// Nil, if where this node is cannot be said.
+func (s *Session) movedHere(slot int) error {
+	s.losses = s.topology.Losses
+	m := &s.topology.members[s.topology.self]
+	host := m.Host
+	if host == "" && s.carrier != nil { // where they are
+		_, local := s.carrier.Addresses()
+		host, _, _ = net.SplitHostPort(local)
+	}
+	if host == "" {
+		return nil
+	}
+	return refusal(fmt.Sprintf("MOVED %d %s:%d", slot, host, m.Port))
 }
 
 // isUseCase reports FRESHET.INVALIDATE USECASE name, which has no key.

@@ -114,7 +114,7 @@ func (s *Session) step(ctx context.Context, in []byte) (n int, next Next) {
 			}
 		}
 		s.quiet.begin()
-		s.redirects.begin()
+		s.redirects.begin(n == 0 && size == len(in))
 		start := len(s.w.Out)
 		if err != nil {
 			s.w.Error("ERR " + err.Error())

@@ -31,8 +31,14 @@ type Placed struct {
 	New   bool // it may not know yet: clients are told of it, but not sent to it
 }
 
-// Topology is who owns what, as clients are told. Immutable.
+// Topology is who owns what, as clients are told. Immutable, once its maker has
+// set Losses.
 type Topology struct {
+	// Losses is higher than that of the topology before if a member was lost
+	// between the two, and this node has its slots for now. Clients learn of
+	// nothing else that has changed by what they are answered.
+	Losses uint64
+
 	version uint64
 	members []Member
 	ids     []string // of the members: 40 hexadecimal digits
