@@ -29,19 +29,63 @@ const topologyAge = 500 * time.Millisecond
 //
 // As it is, a answers until b has long known. And a slot of a node that is
 // away, or has no listener that redirects, is this node's to clients.
+//
+// So is a slot of a node that is lost: whose connections have ended here. The
+// membership notices that seconds later, and until then clients would be sent
+// back to the dead:
+//
+//  1. b is killed; a's connections to it end
+//  2. a client that b does not answer asks a, which answers it itself, as does
+//     every other node that has lost b; one that has not yet sends it to b once
+//     more, and is asked again milliseconds later
+//
+// A node that was never connected is not lost, nor is one that is idle.
+// One that was lost and is connected again is a new owner:
+//
+//  1. b starts again, so fast that no list was without it, and a connects to it
+//  2. a answers for settle. By then a has heard that b starts, or serves
+//
+// and one whose connections come and go is one that is lost: its slots are this
+// node's until they have stayed for settle. Two nodes of which only one has lost
+// b tell clients of different owners, and both answer for what they say they own.
+//
+// Of a loss clients have to learn: some go on asking the dead for as long as
+// nobody tells them MOVED (command.Topology.Losses).
+//
+// A node that is doubted has its slots, and nobody is sent there: its breaker is
+// open, or its table of owners is another, and stays so if nodes are configured
+// differently.
+//
+//  1. a has slots of b's by a's table, and b has them of a's by its own
+//  2. each knows what table the other has told last, and answers itself
 type cluster struct {
 	self   string
 	view   func() *membership.View
+	ways   ways // nil: there is nobody else
 	settle time.Duration
 
 	now    atomic.Pointer[known]
 	making sync.Mutex // one makes the next, and the others go on with the last
 }
 
+// ways are the ways from this node to the others.
+type ways interface {
+	// reach says how the way to a member is.
+	reach(member string) reach
+	// changes is another number whenever connections have come or gone.
+	changes() uint64
+}
+
+// reach is how the way to a member is: by its connections it is lost, or by what
+// it does and says it is better not sent clients.
+type reach struct{ lost, doubted bool }
+
 // known is a topology with what it was made of. Immutable.
 type known struct {
 	topology *command.Topology
 	view     *membership.View
+	reaches  []reach // of its peers
+	changes  uint64
 	looked   time.Time
 	owners   *[hashring.Slots]string
 	moved    map[int]time.Time // slots that another node has for less than settle, and since when
@@ -54,7 +98,7 @@ func (n *Node) redirecting() (command.Cluster, error) {
 		return nil, nil
 	}
 	if n.tier != nil {
-		return &cluster{self: n.tier.name, view: n.tier.membership.View, settle: n.tier.settles()}, nil
+		return &cluster{self: n.tier.name, view: n.tier.membership.View, ways: n.tier, settle: n.tier.settles()}, nil
 	}
 	self := hashring.Member{Name: n.config.Node.Listen, Weight: 1}
 	rings, err := hashring.New(hashring.Options{}, 1, []hashring.Member{self}, time.Now())
@@ -87,7 +131,7 @@ func (c *cluster) Slot(key []byte) int { return hashring.SlotOf(key) }
 // Topology implements command.Cluster. It is made when it is asked for.
 func (c *cluster) Topology() *command.Topology {
 	last := c.now.Load()
-	if last != nil && time.Since(last.looked) < topologyAge {
+	if last != nil && time.Since(last.looked) < topologyAge && last.changes == c.changes() {
 		return last.topology
 	}
 	if last == nil {
@@ -101,18 +145,48 @@ func (c *cluster) Topology() *command.Topology {
 	return next.topology
 }
 
-// look makes the topology of a view, or goes on with the last one.
+func (c *cluster) changes() uint64 {
+	if c.ways == nil {
+		return 0
+	}
+	return c.ways.changes()
+}
+
+// reaches are the ways to the peers of a view.
+func (c *cluster) reaches(view *membership.View) []reach {
+	all := make([]reach, len(view.Peers))
+	for i, p := range view.Peers {
+		if c.ways != nil && p.Name != c.self {
+			all[i] = c.ways.reach(p.Name)
+		}
+	}
+	return all
+}
+
+// look makes the topology of a view and the ways to its members, or goes on with
+// the last one.
 func (c *cluster) look(last *known, view *membership.View, now time.Time) *known {
-	if last != nil && len(last.moved) == 0 && view.Rings.Settled().IsZero() && alike(last.view, view) {
+	changes := c.changes() // first: what changes meanwhile is looked at again
+	reaches := c.reaches(view)
+	if last != nil && len(last.moved) == 0 && view.Rings.Settled().IsZero() && alike(last.view, view) && slices.Equal(last.reaches, reaches) {
 		next := *last
-		next.view, next.looked = view, now
+		next.view, next.changes, next.looked = view, changes, now
 		return &next
 	}
-	next := &known{view: view, looked: now, owners: new([hashring.Slots]string), moved: map[int]time.Time{}}
-	members, index, self := c.members(view)
+	next := &known{
+		view: view, reaches: reaches, changes: changes, looked: now,
+		owners: new([hashring.Slots]string), moved: map[int]time.Time{},
+	}
+	members, doubted, self := c.members(view, reaches)
+	index := map[string]int{}
+	for i, m := range members {
+		index[m.Name] = i
+	}
+	lost := false
 	next.topology = command.NewTopology(view.Rings.Version(), members, self, func(slot int) command.Placed {
 		at, known := index[view.Rings.OwnerOfSlot(slot, now)]
 		if !known || members[at].Away {
+			lost = lost || known && last != nil && last.owners[slot] == members[at].Name
 			at = self
 		}
 		next.owners[slot] = members[at].Name
@@ -124,30 +198,41 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 		if moving {
 			next.moved[slot] = since
 		}
-		return command.Placed{Owner: at, New: moving}
+		return command.Placed{Owner: at, New: moving || doubted[at]}
 	})
+	if last != nil {
+		next.topology.Losses = last.topology.Losses
+	}
+	if lost {
+		next.topology.Losses++
+	}
 	return next
 }
 
 // members are those that clients are told of: who owns slots, or is about to
 // give them up, and has a listener that redirects. This node is one of them in
-// any case.
-func (c *cluster) members(view *membership.View) (members []command.Member, index map[string]int, self int) {
-	index = map[string]int{}
-	for _, p := range view.Peers {
+// any case. Those that are doubted are not sent clients.
+func (c *cluster) members(view *membership.View, reaches []reach) (members []command.Member, doubted []bool, self int) {
+	self = -1
+	for i, p := range view.Peers {
 		host, port, err := net.SplitHostPort(p.Redirects)
 		number, _ := strconv.Atoi(port)
-		if p.Name != c.self && (err != nil || p.State == hashring.Starting) {
+		mine := p.Name == c.self
+		if !mine && (err != nil || p.State == hashring.Starting) {
 			continue
 		}
-		index[p.Name] = len(members)
-		members = append(members, command.Member{Name: p.Name, Host: host, Port: number, Away: p.State == hashring.Away && p.Name != c.self})
+		if mine {
+			self = len(members)
+		}
+		away := !mine && (p.State == hashring.Away || reaches[i].lost)
+		members = append(members, command.Member{Name: p.Name, Host: host, Port: number, Away: away})
+		doubted = append(doubted, reaches[i].doubted)
 	}
-	if _, there := index[c.self]; !there {
-		index[c.self] = len(members)
-		members = append(members, command.Member{Name: c.self})
+	if self < 0 {
+		self = len(members)
+		members, doubted = append(members, command.Member{Name: c.self}), append(doubted, false)
 	}
-	return members, index, index[c.self]
+	return members, doubted, self
 }
 
 // alike reports whether clients are told the same of two views.

@@ -23,6 +23,19 @@ type tierNode struct {
 	*cluster
 	commands *command.Commands
 	seen     *membership.View
+	way      map[string]reach // to others
+	changed  uint64
+}
+
+func (n *tierNode) reach(member string) reach { return n.way[member] }
+func (n *tierNode) changes() uint64           { return n.changed }
+
+// finds has the node find that the way to a member is another.
+func (n *tierNode) finds(member string, r reach) {
+	if n.way[member].lost != r.lost {
+		n.changed++
+	}
+	n.way[member] = r
 }
 
 // nobody is a Source in which there is nothing.
@@ -36,8 +49,8 @@ func newTierNode(t *testing.T, name string, view *membership.View) *tierNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &tierNode{seen: view}
-	n.cluster = &cluster{self: name, view: func() *membership.View { return n.seen }, settle: settles}
+	n := &tierNode{seen: view, way: map[string]reach{}}
+	n.cluster = &cluster{self: name, view: func() *membership.View { return n.seen }, ways: n, settle: settles}
 	n.commands = command.New(catalog, nobody{}, nil, command.Options{Cluster: n.cluster})
 	return n
 }
@@ -230,4 +243,139 @@ func TestNobodyIsSentToAndFro(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Clients are not sent to a node that is lost, nor told of it, from the moment on,
+// and those that were there before hear of it once. It has its slots again once it
+// has been back for long enough.
+func TestClientsAreNotSentToTheLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		view := viewOf(t, 0, peersOf("a", "b", "c"))
+		n := newTierNode(t, "a", view)
+		var own, bs string
+		for _, key := range someKeys(100) {
+			switch view.Rings.Owner([]byte(key), time.Now()) {
+			case "a":
+				own = key
+			case "b":
+				bs = key
+			}
+		}
+		sent := func(want, when string) {
+			t.Helper()
+			if got := n.sends(bs); got != want {
+				t.Errorf("%s, %s is sent to %q", when, bs, got)
+			}
+			if got := n.do("CLUSTER SLOTS"); want == "" && strings.Contains(got, "\r\nb\r\n") {
+				t.Errorf("%s, clients are told of b", when)
+			}
+		}
+		n.do("PING")
+		time.Sleep(settles + topologyAge)
+		sent("b", "at rest")
+		before := n.commands.NewSession()
+		before.Redirect()
+		ask := func() string {
+			before.Step(t.Context(), []byte("GET "+own+"\r\n"))
+			return string(before.Replies())
+		}
+		if got := ask(); got != "$-1\r\n" {
+			t.Errorf("%s: %q", own, got)
+		}
+		n.finds("b", reach{lost: true})
+		sent("", "lost")
+		if got := ask(); !strings.HasPrefix(got, "-MOVED ") || !strings.HasSuffix(got, " a:6400\r\n") {
+			t.Errorf("a client that was there before is answered %q", got)
+		}
+		if got := ask(); got != "$-1\r\n" {
+			t.Errorf("it asks again: %q", got)
+		}
+		time.Sleep(time.Hour)
+		sent("", "lost for long")
+		for range 10 { // it comes and goes
+			n.finds("b", reach{})
+			time.Sleep(settles - topologyAge)
+			if got := n.sends(bs); got != "" {
+				t.Errorf("while it comes and goes, %s is sent to %q", bs, got)
+			}
+			n.finds("b", reach{lost: true})
+			sent("", "gone again")
+		}
+		n.finds("b", reach{})
+		n.do("PING")
+		time.Sleep(settles + topologyAge)
+		sent("b", "back")
+		ask() // of the last loss
+		if got := ask(); got != "$-1\r\n" {
+			t.Errorf("it is told of what is over: %q", got)
+		}
+	})
+}
+
+// A node that is doubted is told of, and nobody is sent there for as long.
+func TestClientsAreNotSentToTheDoubted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newTierNode(t, "a", viewOf(t, 0, peersOf("a", "b")))
+		n.do("PING")
+		time.Sleep(settles + topologyAge)
+		sent := func() (count int) {
+			for _, key := range someKeys(50) {
+				if n.sends(key) == "b" {
+					count++
+				}
+			}
+			return count
+		}
+		if sent() == 0 {
+			t.Error("nobody is sent to b")
+		}
+		n.finds("b", reach{doubted: true})
+		time.Sleep(topologyAge)
+		if sent() != 0 || !strings.Contains(n.do("CLUSTER SLOTS"), "\r\nb\r\n") {
+			t.Errorf("%d are sent to b, which clients are to know of: %q", sent(), n.do("CLUSTER SLOTS"))
+		}
+		n.finds("b", reach{})
+		time.Sleep(topologyAge)
+		if sent() == 0 {
+			t.Error("nobody is sent to b any more")
+		}
+	})
+}
+
+// Two nodes that are configured to have different tables send nobody to and fro,
+// as each knows what the other has told.
+func TestNodesWithDifferentTables(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers := peersOf("a", "b", "c")
+		a := newTierNode(t, "a", viewOf(t, 0, peers))
+		peers[0].Weight = 5
+		b := newTierNode(t, "b", viewOf(t, 0, peers))
+		a.do("PING")
+		b.do("PING")
+		time.Sleep(settles + topologyAge)
+		fro := func() (count int) {
+			for _, key := range someKeys(300) {
+				if b.sends(key) == "a" && a.sends(key) == "b" || a.sends(key) == "b" && b.sends(key) == "a" {
+					count++
+				}
+			}
+			return count
+		}
+		moved := func() (count int) {
+			for _, key := range someKeys(300) {
+				if a.sends(key) == "b" && b.seen.Rings.Owner([]byte(key), time.Now()) == "a" {
+					count++
+				}
+			}
+			return count
+		}
+		if moved() == 0 {
+			t.Fatal("the two tables are alike")
+		}
+		a.finds("b", reach{doubted: true}) // one of them is enough
+		time.Sleep(topologyAge)
+		if moved() != 0 || fro() != 0 {
+			t.Errorf("a sends %d keys to b, which has them of a's; %d go to and fro", moved(), fro())
+		}
+	})
 }

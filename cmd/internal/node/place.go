@@ -8,15 +8,15 @@ import (
 	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/hashring/membership"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/peer"
 	"github.com/freshet-cache/freshet/proxy/route"
 )
 
 // placement says who owns a key by one view of the tier. Immutable.
 type placement struct {
 	view  *membership.View
-	self  string
 	fades bool                  // some members take their keys over a time that is not over
-	peers map[string]route.Peer // by name, without this node
+	peers map[string]*peer.Peer // by name, without this node
 }
 
 // Owner implements route.Placement. A member that is not among the peers is
@@ -32,10 +32,10 @@ func (p *placement) Owner(key []byte) route.Peer {
 	} else {
 		name = p.view.Rings.OwnerUnder(p.view.Passing, key, now)
 	}
-	if name == p.self {
-		return nil
+	if to := p.peers[name]; to != nil {
+		return to
 	}
-	return p.peers[name]
+	return nil
 }
 
 // Now implements route.Tier.
@@ -43,7 +43,7 @@ func (t *tier) Now() route.Placement { return t.place.Load() }
 
 // took makes a view that of now: the way to its members, and who owns what.
 func (t *tier) took(v *membership.View) {
-	p := &placement{view: v, self: t.name, fades: !v.Rings.Settled().IsZero(), peers: map[string]route.Peer{}}
+	p := &placement{view: v, fades: !v.Rings.Settled().IsZero(), peers: map[string]*peer.Peer{}}
 	keep := t.asker.asked(time.Now())
 	for _, m := range v.Peers {
 		if m.Name != t.name {
@@ -54,6 +54,17 @@ func (t *tier) took(v *membership.View) {
 	t.pool.Keep(keep)
 	t.place.Store(p)
 }
+
+// reach implements ways.
+func (t *tier) reach(member string) (r reach) {
+	if to := t.place.Load().peers[member]; to != nil {
+		r.lost, r.doubted = to.Lost(), to.Doubted()
+	}
+	return r
+}
+
+// changes implements ways.
+func (t *tier) changes() uint64 { return t.pool.Changes() }
 
 // explain says who owns a key at a time, and why.
 func (t *tier) explain(key []byte, now time.Time) hashring.Explanation {
