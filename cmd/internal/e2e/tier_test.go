@@ -22,6 +22,8 @@ type several struct {
 	names []string
 	ways  map[string]*stack.Forwarder
 	nodes map[string]*member
+
+	listens func(name string) string // where a node listens for others; nil: at any port, and its way goes there
 }
 
 // member is one node of a tier.
@@ -73,6 +75,9 @@ func (s *several) run(name string, change ...func(*config.Config)) *member {
 	s.t.Helper()
 	own := *s.config
 	own.Tier.Name, own.Tier.Listen = name, anyPort
+	if s.listens != nil {
+		own.Tier.Listen = s.listens(name)
+	}
 	for _, c := range change {
 		c(&own)
 	}
