@@ -14,6 +14,6 @@
 // and [Load.Read] run as long as their contexts last, then Settle.
 //
 // Read load.go first, then keys.go, writers.go and settle.go; readers.go with
-// batch.go and replies.go; session.go and probes.go; then echo.go and swing.go,
-// which lie in wait for what hardly ever meets by chance.
+// batch.go and replies.go; session.go and probes.go; then echo.go, swing.go
+// and shadow.go, which lie in wait for what hardly ever meets by chance.
 package load

@@ -67,6 +67,7 @@ type Load struct {
 	values   atomic.Uint64 // the last number given out
 	sessions atomic.Uint64
 	tokens   tokens
+	lately   lately
 
 	mu      sync.Mutex
 	claimed map[uint64]bool // places in the log that a record explains

@@ -17,6 +17,7 @@ const (
 	luckProbes   = 3 << 20
 	luckEchoes   = 4 << 20
 	luckSwings   = 5 << 20
+	luckShadows  = 6 << 20
 )
 
 // Read reads from all nodes until ctx ends.
@@ -31,6 +32,10 @@ func (l *Load) Read(ctx context.Context) error {
 			number := i*l.opts.Sessions + j
 			d := l.keys.draw(l.opts.Seed, uint64(luckSessions+number))
 			g.Go(func() error { return l.sessionClient(ctx, number, node, d) })
+		}
+		for j := range shadows {
+			d := l.keys.draw(l.opts.Seed, uint64(luckShadows+i*shadows+j))
+			g.Go(func() error { return l.shadow(ctx, node, d) })
 		}
 		swings := l.keys.draw(l.opts.Seed, uint64(luckSwings+i))
 		g.Go(func() error { return l.swing(ctx, i, node, swings) })

@@ -31,6 +31,7 @@ func (l *Load) writer(ctx context.Context, d *draw) (err error) {
 	log := l.history.Log()
 	for pause.For(ctx, d.around(l.opts.WritePause)) {
 		changes, op, undo := l.transaction(d)
+		l.lately.add(changes)
 		// Who judges a run that goes on knows reads by what was written before.
 		if err := errors.Join(l.transact(whole, conn, log, changes, op, undo), log.Flush()); err != nil {
 			return err

@@ -41,13 +41,17 @@ type unseen struct {
 
 func (d *Deployment) unseen() fault.Fault {
 	u := &unseen{Deployment: d}
-	f := onDatabase("place lost amid unseen commits", part.Delta, 2*part.Delta, u.begin, u.end)
+	f := onDatabase("place lost amid unseen commits", readFor, readFor, u.begin, u.end)
 	f.Parts = append(f.Parts, connector, broker)
 	for _, n := range d.Members {
 		f.Parts = append(f.Parts, n.Name())
 	}
 	return f
 }
+
+// readFor is how long rows are read while the commits cannot be seen, and again
+// when they can: it is by luck that the same one is.
+const readFor = 3 * part.Delta
 
 // attempts are made to have commits that no snapshot lists. One fails where a
 // writer undoes a transaction behind them: one in sixteen does.
@@ -118,7 +122,7 @@ func (u *unseen) visible(ctx context.Context) error {
 // end leaves time for what was read to be lifted, and to be read again.
 func (u *unseen) end(ctx context.Context) error {
 	err := errors.Join(u.ways((*stack.Forwarder).Pass), u.visible(ctx))
-	pause.For(ctx, 2*part.Delta)
+	pause.For(ctx, readFor)
 	return err
 }
 
