@@ -14,10 +14,11 @@ import (
 type Inspector interface {
 	// Explain says what a read of the key would find now, as names and values.
 	Explain(key proxy.Key) [][2]string
-	// Invalidate drops what is cached of the key.
-	Invalidate(key proxy.Key)
-	// Void drops everything cached of a use case.
-	Void(u *proxy.UseCase)
+	// Invalidate drops what is cached of the key, here and at all other nodes. It
+	// names those that may not have heard of it.
+	Invalidate(key proxy.Key) (untold []string)
+	// Void drops everything cached of a use case, likewise.
+	Void(u *proxy.UseCase) (untold []string)
 	// Lag says how far behind its sources this node is.
 	Lag() [][2]string
 }

@@ -163,6 +163,11 @@ func TestInspector(t *testing.T) {
 	if want := []string{"invalidate users:42", "void users"}; got != "+OK\r\n+OK\r\n" || !reflect.DeepEqual(s.log, want) {
 		t.Errorf("got %q and %q, want %q", got, s.log, want)
 	}
+	s.untold = []string{"n2", "n3"}
+	got = do(newSession(t, s), "FRESHET.INVALIDATE users:42\nFRESHET.INVALIDATE usecase users\n")
+	if want := strings.Repeat("-UNAVAILABLE dropped, but perhaps not at n2, n3: say it again\r\n", 2); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // Replies change with the protocol version, and RESET takes it back.

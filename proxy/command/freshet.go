@@ -86,7 +86,15 @@ func (s *Session) freshInvalidate(args [][]byte) {
 		s.refuse(err)
 		return
 	}
-	s.all.inspector.Invalidate(key)
+	s.dropped(s.all.inspector.Invalidate(key))
+}
+
+// dropped answers a client who had something dropped at all nodes.
+func (s *Session) dropped(untold []string) {
+	if len(untold) > 0 {
+		s.refuse(notToldOf(untold))
+		return
+	}
 	s.w.Simple("OK")
 }
 
@@ -100,8 +108,7 @@ func (s *Session) invalidateUseCase(names [][]byte) {
 		s.refuse(err)
 		return
 	}
-	s.all.inspector.Void(u)
-	s.w.Simple("OK")
+	s.dropped(s.all.inspector.Void(u))
 }
 
 func (s *Session) freshLag([][]byte) { s.pairs(s.all.inspector.Lag()) }

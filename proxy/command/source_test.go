@@ -20,6 +20,7 @@ type fake struct {
 	upper  proxy.Time // of every result; a write raises it by its token
 	log    []string   // one line per call of Load, Apply, and the inspector
 	last   []proxy.Request
+	untold []string // what the inspector answers
 }
 
 var (
@@ -141,9 +142,17 @@ func (s *fake) Explain(key proxy.Key) [][2]string {
 	return [][2]string{{"key", string(key.Text)}, {"entry", "absent"}}
 }
 
-func (s *fake) Invalidate(key proxy.Key) { s.log = append(s.log, "invalidate "+string(key.Text)) }
-func (s *fake) Void(u *proxy.UseCase)    { s.log = append(s.log, "void "+u.Name) }
-func (s *fake) Lag() [][2]string         { return [][2]string{{"watermark", "never"}} }
+func (s *fake) Invalidate(key proxy.Key) []string {
+	s.log = append(s.log, "invalidate "+string(key.Text))
+	return s.untold
+}
+
+func (s *fake) Void(u *proxy.UseCase) []string {
+	s.log = append(s.log, "void "+u.Name)
+	return s.untold
+}
+
+func (s *fake) Lag() [][2]string { return [][2]string{{"watermark", "never"}} }
 
 func newSession(t testing.TB, s *fake) *Session {
 	return New(catalog(t), s, s, Options{}).NewSession()

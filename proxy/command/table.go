@@ -74,7 +74,7 @@ func table() []command {
 		{name: "freshet.maxstale", arity: 2, flags: "fast", right: known, group: freshn, run: (*Session).freshMaxStale, summary: "The bound of this connection's reads in milliseconds, 0 as fresh as the database; OFF: that of each use case."},
 		{name: "freshet.proof", arity: 2, flags: "fast", right: known, group: freshn, run: (*Session).freshProof, summary: "ON: in RESP3, replies to reads carry version, as-of, bound and origin as attributes."},
 		{name: "freshet.explain", arity: 2, flags: "readonly", keys: one, right: reader, group: freshn, run: (*Session).freshExplain, summary: "What a read of the key would find now."},
-		{name: "freshet.invalidate", arity: -2, flags: "admin", keys: one, right: admin, group: freshn, run: (*Session).freshInvalidate, summary: "Drops the entry of a key, or with USECASE name all of a use case."},
+		{name: "freshet.invalidate", arity: -2, flags: "admin", keys: one, right: admin, group: freshn, run: (*Session).freshInvalidate, summary: "Drops the entry of a key, or with USECASE name all of a use case, at all nodes."},
 		{name: "freshet.lag", arity: 1, flags: "readonly admin", right: admin, group: freshn, run: (*Session).freshLag, summary: "How far behind its sources this node is."},
 
 		{name: "ping", arity: -1, flags: "fast", right: known, group: conn, run: (*Session).ping, summary: "Answers PONG, or the message."},

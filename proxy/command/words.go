@@ -56,6 +56,11 @@ const (
 	errNoCluster      refusal = "ERR This instance has cluster support disabled"
 )
 
+// notToldOf is for what was dropped here, and perhaps not at all nodes.
+func notToldOf(nodes []string) refusal {
+	return refusal("UNAVAILABLE dropped, but perhaps not at " + strings.Join(nodes, ", ") + ": say it again")
+}
+
 // words are what a client is told of an error. The first word is what
 // programs look at: UNAVAILABLE and UNKNOWN are Freshet's own. A read-only use
 // case is no READONLY, by which clients would go and look for another primary.

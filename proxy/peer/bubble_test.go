@@ -193,6 +193,43 @@ func TestCallEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// A caller that gives a peer up, and says that it was late, counts as one whose
+// time was over; one that merely leaves counts for nothing.
+func TestPeerIsSaidToBeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &node{load: func(ctx context.Context, _ []proxy.Request, _ []proxy.Result) { <-ctx.Done() }}
+		l := newPipes()
+		server := options(t, "b")
+		server.Drain = time.Second
+		_, stopServer := bubbleServer(t, h, server, l)
+		own := options(t, "a")
+		pool, stop := bubblePool(t, own, l.dial)
+		to := pool.To("b", "b:1")
+		giveUp := func(why error) {
+			ctx, end := context.WithCancelCause(t.Context())
+			timer := time.AfterFunc(time.Second, func() { end(why) })
+			defer timer.Stop()
+			if err := to.Load(ctx, reads(t, own.Catalog, "users:1"), make([]proxy.Result, 1)); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+		for range tolerated {
+			giveUp(nil)
+		}
+		if to.breaker.isOpen.Load() {
+			t.Error("who leaves is taken for a sign of the peer's health")
+		}
+		for range tolerated {
+			giveUp(context.DeadlineExceeded)
+		}
+		if !to.breaker.isOpen.Load() {
+			t.Error("a peer that is always late is asked again")
+		}
+		stop()
+		stopServer()
+	})
+}
+
 // A server that ends waits for what it works on, and not for ever.
 func TestDrainIsBounded(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -129,7 +129,7 @@ func (p *Peer) exchange(ctx context.Context, c *conn, k *call, op operation) (ve
 		a := <-k.done
 		return p.take(c, op, &a)
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // or the caller says that it was
 		return failing, ctx.Err()
 	}
 	return nothing, ctx.Err()

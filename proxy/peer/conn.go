@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -180,24 +181,39 @@ func (c *conn) bye() {
 func (c *conn) read() error {
 	var head [headBytes]byte
 	var scratch []byte
+	in := hearing{c.in, &c.heard}
 	for {
-		k, n, err := readHead(c.in, &head, maxReply)
+		k, n, err := readHead(in, &head, maxReply)
 		if err != nil {
 			return err
 		}
 		if k >= frameLoaded && k <= frameRefused {
 			var body []byte // the caller's, and its rows'
-			if body, err = readBody(c.in, nil, n); err == nil {
+			if body, err = readBody(in, nil, n); err == nil {
 				err = c.deliver(k, body)
 			}
-		} else if scratch, err = readBody(c.in, scratch, n); err == nil {
+		} else if scratch, err = readBody(in, scratch, n); err == nil {
 			err = c.handle(k, scratch)
 		}
 		if err != nil {
 			return err
 		}
-		c.heard.Store(true)
 	}
+}
+
+// hearing notes that something came: each piece of a reply, since a large one
+// takes longer than a silent peer is given.
+type hearing struct {
+	in    io.Reader
+	heard *atomic.Bool
+}
+
+func (h hearing) Read(p []byte) (int, error) {
+	n, err := h.in.Read(p)
+	if n > 0 && !h.heard.Load() {
+		h.heard.Store(true)
+	}
+	return n, err
 }
 
 // handle takes what is for the connection itself.

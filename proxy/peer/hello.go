@@ -8,11 +8,11 @@ import (
 )
 
 // The versions of the protocol that this build speaks. A tier is upgraded node
-// by node, so a build speaks its own and the one before. Version 2 tells a
-// caller's priority.
+// by node, so a build speaks its own and the one before, at least. Version 2 tells
+// a caller's priority; version 3 forgets whole use cases.
 const (
 	lowestVersion  = 1
-	highestVersion = 2
+	highestVersion = 3
 )
 
 // magic is the first that each end says: what begins otherwise is no peer, and

@@ -86,12 +86,14 @@ func (c *inbound) run(work context.Context) {
 // read takes frames until the client says goodbye (errLeft) or is lost.
 func (c *inbound) read(work context.Context, workers *sync.WaitGroup) error {
 	var head [headBytes]byte
+	var renewed time.Time
 	for {
 		if err := c.room(); err != nil {
 			return err
 		}
-		if c.in.Buffered() == 0 {
-			c.net.SetReadDeadline(time.Now().Add(longestSilence))
+		if now := time.Now(); now.Sub(renewed) > longestSilence/4 { // a busy client is none of the silent
+			renewed = now
+			c.net.SetReadDeadline(now.Add(longestSilence))
 		}
 		k, n, err := readHead(c.in, &head, maxRequest)
 		if err != nil {

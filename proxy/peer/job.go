@@ -112,7 +112,8 @@ func (j *job) load(c *inbound) {
 	j.out = endFrame(j.out, 0)
 }
 
-// forget passes over keys that are none here: of them, nothing is kept.
+// forget passes over keys that are none here: of them, nothing is kept. The name
+// of a use case alone stands for all of it.
 func (j *job) forget(c *inbound) {
 	texts, err := decodeKeys(&j.rest, maxKeys)
 	if err != nil {
@@ -123,6 +124,8 @@ func (j *job) forget(c *inbound) {
 	for _, text := range texts {
 		if key, err := c.server.opts.Catalog.Key(text); err == nil {
 			keys = append(keys, key)
+		} else if u := c.server.opts.Catalog.Named(string(text)); u != nil {
+			c.server.handler.Void(u)
 		}
 	}
 	c.server.handler.Forget(keys)

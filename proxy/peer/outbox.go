@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// writeTimeout is what the other end has to take what is written.
+	// writeTimeout is what the other end has to take a piece of what is written.
 	writeTimeout = 10 * time.Second
+	writePiece   = 1 << 20
 	// keptBytes is the largest buffer that is kept for the next use.
 	keptBytes = 256 << 10
 )
@@ -86,9 +87,13 @@ func (o *outbox) write(nc net.Conn, done <-chan struct{}, tick <-chan time.Time,
 			if buf, ending = o.swap(buf); len(buf) == 0 {
 				break
 			}
-			nc.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if _, err := nc.Write(buf); err != nil {
-				return err
+			for rest := buf; len(rest) > 0; {
+				piece := rest[:min(writePiece, len(rest))]
+				rest = rest[len(piece):]
+				nc.SetWriteDeadline(time.Now().Add(writeTimeout))
+				if _, err := nc.Write(piece); err != nil {
+					return err
+				}
 			}
 		}
 		signal(o.taken)

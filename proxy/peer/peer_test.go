@@ -101,6 +101,12 @@ func (n *node) Forget(keys []proxy.Key) {
 	}
 }
 
+func (n *node) Void(u *proxy.UseCase) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.forgotten = append(n.forgotten, u.Name)
+}
+
 func (n *node) Record(string) []byte   { return []byte("a record") }
 func (n *node) Ring() (uint64, uint64) { return 3, 33 }
 

@@ -18,6 +18,8 @@ type Handler interface {
 	Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result)
 	// Forget drops what is kept of keys.
 	Forget(keys []proxy.Key)
+	// Void drops all that is kept of a use case.
+	Void(u *proxy.UseCase)
 	// Record is what this node says of itself to the one of that name: at most
 	// 64 KiB.
 	Record(asker string) []byte

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, tc := range []struct {
 		client, server uint64
 		low            bool
-	}{{1, 1, false}, {1, 2, false}, {2, 1, false}, {2, 2, true}} {
+	}{{1, 1, false}, {1, 2, false}, {2, 1, false}, {2, 2, true}, {2, 3, true}, {3, 2, true}, {3, 3, true}} {
 		seen := make(chan proxy.Caller, 1)
 		h := &node{}
 		h.load = func(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
@@ -119,6 +120,10 @@ func TestRollingUpgrade(t *testing.T) {
 		checkAnswers(t, reqs, results)
 		if got := <-seen; got != (proxy.Caller{Name: "web", Low: tc.low}) {
 			t.Errorf("%d asks %d for %+v", tc.client, tc.server, got)
+		}
+		err := pool.To("b", address).Void(ctx, reqs[0].Key.UseCase)
+		if able := min(tc.client, tc.server) >= 3; able != (err == nil) || able != slices.Equal(h.forgotten, []string{"users"}) {
+			t.Errorf("%d tells %d to drop a use case: %v, %q", tc.client, tc.server, err, h.forgotten)
 		}
 		stopPool()
 		stopServer()

@@ -216,6 +216,7 @@ func TestTierKeepsTheKeysOfARestart(t *testing.T) {
 // who that is.
 func TestTierDropsAndExplains(t *testing.T) {
 	s := newSeveral(t, "a", "b", "c")
+	s.config.Tier.Grace = config.Duration(time.Hour) // who is lost is missed until the end
 	s.all()
 	key := s.owned("b", 1)[0]
 	a, b := s.at("a"), s.at("b")
@@ -228,6 +229,21 @@ func TestTierDropsAndExplains(t *testing.T) {
 	if got := b.do("FRESHET.EXPLAIN", key); strings.Contains(got, "a read now\nhit") {
 		t.Errorf("b says:\n%s", got)
 	}
+	for _, drop := range [][]string{{"FRESHET.INVALIDATE", key}, {"FRESHET.INVALIDATE", "USECASE", "users"}} {
+		b.do("GET", key)
+		eventually(t, "the owner keeps it again", func() bool { return strings.Contains(b.do("FRESHET.EXPLAIN", key), "a read now\nhit") })
+		if got := s.at("c").do(drop...); got != "OK" {
+			t.Errorf("%q at c: %s", drop, got)
+		}
+		if got := b.do("FRESHET.EXPLAIN", key); strings.Contains(got, "a read now\nhit") {
+			t.Errorf("after %q at c, b says:\n%s", drop, got)
+		}
+	}
+	s.lose("c")
+	eventually(t, "a says that c could not be told", func() bool {
+		_, err := a.Do("FRESHET.INVALIDATE", "USECASE", "users")
+		return err != nil && err.Error() == "UNAVAILABLE dropped, but perhaps not at c: say it again"
+	})
 	for accept, want := range map[string]string{"/ring?key=" + key: `"owner": "b"`, "/ring": `"rings": 1`} {
 		if _, body := s.get(s.nodes["a"].Admin(), accept); !strings.Contains(body, want) {
 			t.Errorf("%s: %s", accept, body)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/freshet-cache/freshet/cdc"
 	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/proxy"
+	"github.com/freshet-cache/freshet/proxy/peer"
 )
 
 // inspector answers the FRESHET commands from all parts of a node.
@@ -28,15 +30,17 @@ func (n *Node) owner(key proxy.Key) [][2]string {
 	return [][2]string{{"slot", strconv.Itoa(place.Slot)}, {"owner", place.Owner}, {"why", place.Why}}
 }
 
-// Invalidate drops a key here and at its owner, if that can be told.
-func (i inspector) Invalidate(key proxy.Key) {
+// Invalidate drops a key everywhere: whoever it is hot at keeps it, too.
+func (i inspector) Invalidate(key proxy.Key) (untold []string) {
 	i.n.cache.Invalidate(key)
-	if i.n.tier != nil {
-		i.n.tier.forget(key)
-	}
+	return i.n.tier.tell(func(ctx context.Context, to *peer.Peer) error { return to.Forget(ctx, []proxy.Key{key}) })
 }
 
-func (i inspector) Void(u *proxy.UseCase) { i.n.cache.Void(u) }
+// Void drops a use case everywhere.
+func (i inspector) Void(u *proxy.UseCase) (untold []string) {
+	i.n.cache.Void(u)
+	return i.n.tier.tell(func(ctx context.Context, to *peer.Peer) error { return to.Void(ctx, u) })
+}
 
 // Lag tells how far the stream has come, and what is wrong. Ages are by the
 // source's clock, at its upper end.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/freshet-cache/freshet/cache"
 	"github.com/freshet-cache/freshet/cmd/internal/config"
 	"github.com/freshet-cache/freshet/hashring/membership"
 	"github.com/freshet-cache/freshet/proxy"
@@ -23,6 +24,7 @@ import (
 // peers answers other nodes.
 type peers struct {
 	t     *tier
+	cache *cache.Cache
 	users *acl.Users // nil: everybody may everything
 }
 
@@ -56,6 +58,9 @@ func (p peers) may(caller *proxy.Caller, reqs []proxy.Request) bool {
 
 // Forget implements peer.Handler.
 func (p peers) Forget(keys []proxy.Key) { p.t.route.Forwarded().Forget(keys) }
+
+// Void implements peer.Handler.
+func (p peers) Void(u *proxy.UseCase) { p.cache.Void(u) }
 
 // Record implements peer.Handler. Who asks, and is about to start again, learns
 // whether it has keys still.

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/freshet-cache/freshet/hashring"
 	"github.com/freshet-cache/freshet/hashring/membership"
-	"github.com/freshet-cache/freshet/proxy"
 	"github.com/freshet-cache/freshet/proxy/peer"
 	"github.com/freshet-cache/freshet/proxy/route"
 )
@@ -75,22 +73,6 @@ func (t *tier) explain(key []byte, now time.Time) hashring.Explanation {
 		e.Owner = under
 	}
 	return e
-}
-
-// forgetTime is how long a key's owner is waited for when a person drops it.
-const forgetTime = time.Second
-
-// forget has the owner of a key drop what it keeps of it.
-func (t *tier) forget(key proxy.Key) {
-	owner := t.place.Load().Owner(key.Text)
-	if owner == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), forgetTime)
-	defer cancel()
-	if err := owner.Forget(ctx, []proxy.Key{key}); err != nil {
-		t.log.Warn("the owner of a key could not be told to drop it", "error", err)
-	}
 }
 
 // ring is the table of owners as peers are told of it.

@@ -59,7 +59,7 @@ func (n *Node) around() (*tier, error) {
 		return nil, err
 	}
 	t.asker.pool = t.pool
-	if t.server, err = peer.NewServer(peers{t, n.users}, o); err != nil {
+	if t.server, err = peer.NewServer(peers{t, n.cache, n.users}, o); err != nil {
 		return nil, err
 	}
 	directory, err := t.directory(c)
