@@ -12,21 +12,26 @@ import (
 // ask has a peer answer a group, and answers itself what that does not.
 func (r *Route) ask(ctx context.Context, g *group) {
 	began := time.Now()
-	wait, cancel := context.WithTimeout(ctx, g.timeout/2)
+	timed, cancel := context.WithTimeout(ctx, g.timeout)
+	defer cancel()
+	wait, end := context.WithCancelCause(timed)
+	defer end(nil)
+	b := beside{done: make(chan struct{})}
+	half := time.AfterFunc(g.timeout/2, func() { b.run(r, wait, end, g) })
 	err := g.peer.Load(wait, g.reqs, g.results)
-	cancel()
+	if !half.Stop() {
+		r.joint(ctx, end, g, &b, err)
+	} else if err == nil {
+		r.again(ctx, began, g)
+	} else if ctx.Err() == nil {
+		r.metrics.add(outcomeOf(err), len(g.reqs))
+		r.instead(ctx, began, g.timeout, g.reqs, g.results)
+	}
 	if err != nil && ctx.Err() != nil { // the caller has left
 		for i := range g.results {
 			g.results[i] = proxy.Result{Err: ctx.Err()}
 		}
-		return
 	}
-	if err != nil {
-		r.metrics.add(outcomeOf(err), len(g.reqs))
-		r.instead(ctx, began, g.timeout, g.reqs, g.results)
-		return
-	}
-	r.again(ctx, began, g)
 }
 
 // outcomeOf says why a peer has answered nothing.
@@ -73,12 +78,22 @@ var errLate = fmt.Errorf("%w: neither the owner nor the source answered in time"
 // instead answers by the own path, in what is left of the reads' time, and keeps
 // nothing but hot keys.
 func (r *Route) instead(ctx context.Context, began time.Time, timeout time.Duration, reqs []proxy.Request, results []proxy.Result) {
+	wait, cancel := context.WithDeadline(ctx, began.Add(timeout))
+	defer cancel()
+	r.unkept(wait, reqs, results)
+	inWords(ctx, results)
+}
+
+func (r *Route) unkept(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
 	for i := range reqs {
 		reqs[i].Unkept = !r.hot.Is(r.hash(reqs[i].Key.Text))
 	}
-	wait, cancel := context.WithDeadline(ctx, began.Add(timeout))
-	defer cancel()
-	r.own.Load(wait, reqs, results)
+	r.own.Load(ctx, reqs, results)
+}
+
+// inWords says of reads whose time is over, and whose callers wait, what that
+// means.
+func inWords(ctx context.Context, results []proxy.Result) {
 	for i := range results {
 		if errors.Is(results[i].Err, context.DeadlineExceeded) && ctx.Err() == nil {
 			results[i].Err = errLate

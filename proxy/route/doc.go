@@ -10,9 +10,10 @@
 //   - Replies are in the order of the requests, and each request has one.
 //   - A request goes over one hop at most: [Forwarded] never goes on to a third
 //     node, however the rings differ.
-//   - No read waits longer than its use case's timeout. Its owner has half of
-//     that; the rest is the own path's, if the owner is away, has too much to do,
-//     does not know the key so, cannot read the source, or is late.
+//   - No read waits longer than its use case's timeout. The own path is asked at
+//     once if the owner is away, has too much to do, does not know the key so, or
+//     cannot read the source; and if it has not answered in half of that time,
+//     beside it: who is first counts (beside.go).
 //   - Nothing of another node's answer is kept. What is read here for a key of
 //     another node is not kept either (proxy.Request.Unkept), unless the key is hot.
 //   - A key of which many reads come here is hot and read by the own path like an
@@ -92,6 +93,6 @@
 // [Route.Warm] are the two ends of a warm-up: the old owners' keys, and their new
 // owner.
 //
-// Read route.go, batch.go, ask.go, then write.go, floor.go, forwarded.go,
+// Read route.go, batch.go, ask.go, beside.go, then write.go, floor.go, forwarded.go,
 // warm.go, metrics.go.
 package route

@@ -18,7 +18,8 @@ import (
 // other that it is away.
 type Peer interface {
 	// Load answers as a Source does. On an error nothing was answered; results
-	// are not touched once it has returned.
+	// are not touched once it has returned. A context that is ended because of
+	// context.DeadlineExceeded says that the node was late.
 	Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) error
 	// Forget drops what the node keeps of keys.
 	Forget(ctx context.Context, keys []proxy.Key) error

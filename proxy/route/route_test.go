@@ -27,9 +27,15 @@ type answers struct {
 	each error    // of each result
 	wait time.Duration
 	ctx  error // of the last Forget when it came
+
+	until time.Time // when the last that came had to be answered
 }
 
 func (a *answers) answer(ctx context.Context, reqs []proxy.Request, results []proxy.Result) error {
+	until, _ := ctx.Deadline()
+	a.mu.Lock()
+	a.until = until
+	a.mu.Unlock()
 	for i := range reqs {
 		r := reqs[i]
 		r.Key.Text = slices.Clone(r.Key.Text)
@@ -261,6 +267,57 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%v after %v", results[0].Err, time.Since(began))
 		}
 	})
+}
+
+// An owner that is late is waited for beside the own path, and who is first
+// counts: so a read does not fail that somebody has answered in its time.
+func TestOwnerAndOwnPathAtOnce(t *testing.T) {
+	const second = time.Second
+	for name, c := range map[string]struct {
+		b, own  time.Duration // how long they take, of one second
+		err     error         // of the owner, at the end
+		each    error         // of each of its answers
+		failing error         // of the own path
+		want    string
+		took    time.Duration
+		late    int
+	}{
+		"the owner is first":                  {b: 700 * time.Millisecond, own: 600 * time.Millisecond, want: "b b", took: 700 * time.Millisecond},
+		"the own path is first":               {b: 900 * time.Millisecond, own: 300 * time.Millisecond, want: "own own", took: 800 * time.Millisecond, late: 2},
+		"both at once":                        {b: 800 * time.Millisecond, own: 300 * time.Millisecond, took: 800 * time.Millisecond},
+		"the own path fails":                  {b: 900 * time.Millisecond, own: 100 * time.Millisecond, failing: proxy.ErrUnavailable, want: "b b", took: 900 * time.Millisecond},
+		"the owner fails":                     {b: 600 * time.Millisecond, own: 400 * time.Millisecond, err: proxy.ErrUnavailable, want: "own own", took: 900 * time.Millisecond, late: 2},
+		"the owner cannot read":               {b: 600 * time.Millisecond, own: 400 * time.Millisecond, each: proxy.ErrUnavailable, want: "own own", took: 900 * time.Millisecond, late: 2},
+		"the owner is late with what it says": {b: 600 * time.Millisecond, own: 400 * time.Millisecond, each: proxy.ErrShed, want: "too much at once too much at once", took: 600 * time.Millisecond},
+		"neither":                             {b: time.Minute, own: time.Minute, want: errLate.Error() + " " + errLate.Error(), took: second, late: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t, Options{})
+				s.b.wait, s.b.err, s.b.each, s.own.wait, s.own.err = c.b, c.err, c.each, c.own, c.failing
+				began := time.Now()
+				got := s.read(t, "users:4 users:5")
+				if c.want != "" && got != c.want || time.Since(began) != c.took {
+					t.Errorf("%s after %v", got, time.Since(began))
+				}
+				if n := s.counted(outcomeLate); c.want != "" && n != c.late {
+					t.Errorf("%d are counted as late", n)
+				}
+				if n := s.counted(outcomeLate) + s.counted(outcomeForwarded); n != 2 {
+					t.Errorf("%d of two reads are counted", n)
+				}
+				if deadline := began.Add(second); s.b.until != deadline {
+					t.Errorf("the owner is told that it has until %v of %v", s.b.until.Sub(began), second)
+				}
+				for _, r := range s.own.got {
+					if !r.Unkept {
+						t.Errorf("%s is kept", r.Key.Text)
+					}
+				}
+				synctest.Wait() // nothing is left behind
+			})
+		})
+	}
 }
 
 // Who leaves is not answered by the own path, and is no sign of anything.
