@@ -188,6 +188,32 @@ func TestByHand(t *testing.T) {
 		{name: "a fill within another", records: []any{fill("a:1", 100, 200), fill("a:1", 120, 130), fill("a:1", 150, 250)}, want: "C9 C9"},
 		{name: "a fill of another life", records: []any{fill("a:1", 100, 200), with(fill("a:1", 150, 250), func(f *history.Fill) { f.Life = 2 })}},
 
+		{name: "a value that was rolled back", records: append(two, with(wrote("a:1", 0, 30, 6000, 6000), func(w *history.Write) { w.Outcome = history.RolledBack }),
+			got("a:1", 30, 6100, 6101)), want: "C0"},
+		{name: "a value that its own transaction wrote over", records: append(two, with(wrote("a:1", 3, 30, 6000, 6010), func(w *history.Write) { w.Outcome = history.Passed }),
+			wrote("a:1", 4, 40, 6000, 6010), got("a:1", 30, 6005, 6006)), want: "C1"},
+		{name: "an answer that is another key's", records: append(two, wrote("a:2", 3, 30, 100, 110), got("a:1", 30, 9000, 9001), got("a:2", 20, 9000, 9001)), want: "C0 C0"},
+		{name: "no row where it was deleted and is back", records: append(two, wrote("a:1", 3, 0, 7000, 7010), wrote("a:1", 4, 40, 7020, 7030), got("a:1", 0, 8029, 8030), got("a:1", 0, 8031, 8032)), want: "C8"},
+		{name: "a row that was deleted and is back, as it was before", records: append(two, wrote("a:1", 3, 0, 7000, 7010), wrote("a:1", 4, 40, 7020, 7030), got("a:1", 20, 8009, 8010), got("a:1", 20, 8010, 8011)), want: "C3"},
+		{name: "a version below one that nobody knows of, and a later one", records: append(two,
+			with(wrote("a:1", 3, 30, 7000, 0), func(w *history.Write) { w.Outcome, w.Acked = history.Unknown, 0 }),
+			wrote("a:1", 4, 40, 7500, 7510), got("a:1", 20, 8510, 8511), got("a:1", 30, 8509, 8511)), want: "C3"},
+		{name: "a bound of its own that is less", records: append(two, with(got("a:1", 10, 5110, 5111), func(r *history.Read) { r.Mode, r.Bound = history.MaxStale, 100*time.Millisecond })), want: "C3"},
+		{name: "a bound of its own that is more", records: append(two, with(got("a:1", 10, 6900, 6901), func(r *history.Read) { r.Mode, r.Bound = history.MaxStale, 2*time.Second }))},
+		{name: "one late version among those of many", records: append(many("a:1", 3, 2000), got("a:1", 1500, 5000+1501*2, 20_000), got("a:1", 1500, 5000+1501*2+1010, 20_000)), want: "C3"},
+		{name: "an as-of behind an insert, and no row", records: append(two, with(got("a:1", 0, 500, 501), proved(history.FromHit, 111))), want: "C2"},
+		{name: "an as-of behind a delete, and the row", records: append(two, wrote("a:1", 3, 0, 7000, 7010), with(got("a:1", 20, 7500, 7501), proved(history.FromHit, 7400))), want: "C2"},
+		{name: "a hit whose as-of is below its token", records: append(two, with(with(got("a:1", 20, 8000, 8001), proved(history.FromHit, 7500)), func(r *history.Read) { r.Mode, r.Token = history.Token, src(7600) })), want: "C4"},
+		{name: "a token of an insert, and no row", records: []any{with(wrote("a:1", 1, 10, 100, 110), func(w *history.Write) { w.Token = src(109) }),
+			with(got("a:1", 0, 200, 201), func(r *history.Read) { r.Mode, r.Token = history.Token, src(109) })}, want: "C5"},
+		{name: "a write through a node, and then an older read there", records: append(two[:1:1], with(wrote("a:1", 2, 20, 5000, 5010), func(w *history.Write) { w.Node = "n1" }),
+			got("a:1", 10, 5011, 5012), with(got("a:1", 10, 5011, 5012), func(r *history.Read) { r.Node = "n2" })), want: "C5"},
+		{name: "STRONG, and no row behind an insert", records: append(two, with(got("a:1", 0, 111, 112), func(r *history.Read) { r.Mode, r.Bound = history.Strong, 0 })), want: "C7"},
+		{name: "a session that saw a row deleted, and has it again", records: append(two, wrote("a:1", 3, 0, 7000, 7010), with(got("a:1", 0, 7100, 7101), inSession(1)), with(got("a:1", 20, 7200, 7201), inSession(1))), want: "C6"},
+		{name: "a write that is looked for, and no row", records: append(two, with(got("a:1", 0, 6011, 6012), func(r *history.Read) { r.Probe = 2 })), want: "C8 C10"},
+		{name: "outside the bound ten seconds after a fault", records: []any{wrote("s:1", 1, 10, 100, 110), fault("kill", 1000, false), fault("kill", 2000, true),
+			with(with(got("s:1", 10, 12_001, 12_002), proved(history.Stale, 11_000)), func(r *history.Read) { r.Outside = true })}, want: "C11"},
+
 		{name: "no answer ten seconds after a fault", records: []any{fault("kill", 1000, false), fault("kill", 2000, true),
 			with(got("a:1", 0, 12_001, 12_002), func(r *history.Read) { r.Trouble = history.Unavailable })}, want: "C11"},
 		{name: "no answer earlier", records: []any{fault("kill", 1000, false), fault("kill", 2000, true),
@@ -233,6 +259,15 @@ func TestByHand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// many are versions of a key from the one of that number on, 2 ms apart, whose
+// values are their numbers.
+func many(key string, from, to int) (records []any) {
+	for n := from; n <= to; n++ {
+		records = append(records, wrote(key, uint64(n), uint64(n), 5000+2*n-1, 5000+2*n))
+	}
+	return records
 }
 
 func inSession(n uint64) func(*history.Read) {
