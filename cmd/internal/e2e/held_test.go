@@ -51,6 +51,16 @@ type inspected struct{ *cache.Cache }
 
 func (inspected) Lag() [][2]string { return nil }
 
+func (i inspected) Invalidate(key proxy.Key) []string {
+	i.Cache.Invalidate(key)
+	return nil
+}
+
+func (i inspected) Void(u *proxy.UseCase) []string {
+	i.Cache.Void(u)
+	return nil
+}
+
 // Ten thousand reads of a cold key over a hundred connections, with a change
 // when half of them have come, and the one who came first gone: two reads of
 // the source, each reader with the value that was there when it came.
