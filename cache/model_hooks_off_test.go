@@ -6,3 +6,6 @@ package cache
 func withSteps(*model) {}
 
 func withoutSteps() {}
+
+// modelSystem is the source's system identifier.
+func modelSystem(seed uint64) uint64 { return seed }

@@ -69,7 +69,7 @@ type modelCheckpoint struct {
 }
 
 func newModelSource(w *model, seed uint64) *modelSource {
-	s := &modelSource{w: w, identity: proxy.Identity{System: seed, Timeline: 1}}
+	s := &modelSource{w: w, identity: proxy.Identity{System: modelSystem(seed), Timeline: 1}}
 	for k := range s.history {
 		s.history[k] = []version{{n: 0, visible: 0}}
 	}
