@@ -12,15 +12,13 @@ import (
 // ask has a peer answer a group, and answers itself what that does not.
 func (r *Route) ask(ctx context.Context, g *group) {
 	began := time.Now()
-	timed, cancel := context.WithTimeout(ctx, g.timeout)
-	defer cancel()
-	wait, end := context.WithCancelCause(timed)
+	cancelled, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	b := beside{done: make(chan struct{})}
-	half := time.AfterFunc(g.timeout/2, func() { b.run(r, wait, end, g) })
+	wait := &beside{Context: cancelled, until: began.Add(g.timeout), end: end, done: make(chan struct{})}
+	half := time.AfterFunc(g.timeout/2, func() { wait.run(r, g) })
 	err := g.peer.Load(wait, g.reqs, g.results)
 	if !half.Stop() {
-		r.joint(ctx, end, g, &b, err)
+		r.joint(ctx, g, wait, err)
 	} else if err == nil {
 		r.again(ctx, began, g)
 	} else if ctx.Err() == nil {

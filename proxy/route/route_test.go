@@ -485,7 +485,7 @@ func TestWarm(t *testing.T) {
 			return out
 		}
 		began := time.Now()
-		n := s.Warm(t.Context(), 100, list("users:40 users:41 nothing:1 users:42"), list("users:90"), nil)
+		n := s.Warm(t.Context(), 100, list("users:40 users:41 nothing:1 users:42"), list("users:90 users:40"), nil)
 		var got []string
 		for _, r := range s.own.got {
 			got = append(got, string(r.Key.Text))

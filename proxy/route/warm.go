@@ -12,9 +12,10 @@ const warmBatch = 16
 
 // Warm fills the cache with keys that this node is to own soon: it reads them by
 // the own path, at most perSecond of them a second, and returns how many it has
-// read when all are or ctx ends. Each list is one old owner's, hottest first; they
-// take turns. What is no key here is passed over.
-func (r *Route) Warm(ctx context.Context, perSecond int, lists ...[][]byte) (read int) {
+// filled when all are read or ctx ends. Each list is one old owner's, hottest
+// first; they take turns. What is no key here is passed over, and so is what two
+// lists have: both old owners keep a key that is hot.
+func (r *Route) Warm(ctx context.Context, perSecond int, lists ...[][]byte) (filled int) {
 	reqs := make([]proxy.Request, 0, warmBatch)
 	results := make([]proxy.Result, warmBatch)
 	pace := time.NewTimer(0)
@@ -26,22 +27,27 @@ func (r *Route) Warm(ctx context.Context, perSecond int, lists ...[][]byte) (rea
 			keys = keys[1:]
 		}
 		if len(reqs) == 0 {
-			return read
+			return filled
 		}
 		select {
 		case <-ctx.Done():
-			return read
+			return filled
 		case <-pace.C:
 			pace.Reset(time.Duration(len(reqs)) * time.Second / time.Duration(perSecond))
 		}
 		r.own.Load(ctx, reqs, results[:len(reqs)])
-		read += len(reqs)
+		for _, res := range results[:len(reqs)] {
+			if res.Err == nil && res.Origin == proxy.FromFill {
+				filled++
+			}
+		}
 	}
 }
 
 // inTurn takes the first of every list, then the second of every list, and so
-// on.
+// on, each key once.
 func (r *Route) inTurn(lists [][][]byte) (keys []proxy.Key) {
+	taken := map[string]bool{}
 	for i, more := 0, true; more; i++ {
 		more = false
 		for _, list := range lists {
@@ -49,7 +55,9 @@ func (r *Route) inTurn(lists [][][]byte) (keys []proxy.Key) {
 				continue
 			}
 			more = true
-			if key, err := r.catalog.Key(list[i]); err == nil {
+			key, err := r.catalog.Key(list[i])
+			if err == nil && !taken[string(list[i])] {
+				taken[string(list[i])] = true
 				keys = append(keys, key)
 			}
 		}
