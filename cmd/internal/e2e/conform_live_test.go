@@ -285,3 +285,30 @@ func TestConformPageConfigures(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// Whenever a run is interrupted, the database is as it was: at later and later
+// moments, until one has ended before.
+func TestConformLiveInterrupted(t *testing.T) {
+	s := provable(t)
+	n, _ := s.start()
+	c := s.proof("  rows: 500\n  writers: 2\n  readers: 1\n", n)
+	out := t.TempDir()
+	for at := time.Millisecond; ; at = at * 8 / 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), at)
+		v, err := s.prove(ctx, c, out, time.Second)
+		cancel()
+		s.asItWas()
+		if err == nil {
+			if v.Reads.Answered == 0 {
+				t.Errorf("a whole run read nothing: %+v", v.Reads)
+			}
+			return
+		}
+		if v != nil {
+			t.Errorf("interrupted after %v, with a verdict: %v", at, err)
+		}
+		if left, err := filepath.Glob(filepath.Join(out, "scratch-*")); err != nil || len(left) > 0 {
+			t.Errorf("interrupted after %v, left behind: %v, %v", at, left, err)
+		}
+	}
+}
