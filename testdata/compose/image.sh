@@ -66,7 +66,7 @@ how_it_runs() {
 	redis-cli -p 6400 <"$work/idle" >/dev/null 2>&1 &
 	exec 8>"$work/idle"
 	echo PING >&8
-	told docker stop --time 15 freshet-verify-node-1-1
+	said 'docker compose stop node-1'
 	printf '# it ended with status %s after %d s, and said: %s\n' "$(state node-1 ExitCode)" $((SECONDS - start)) \
 		"$(log_of node-1 | grep -m 1 'node drains')"
 	[ "$(state node-1 ExitCode)" = 0 ]

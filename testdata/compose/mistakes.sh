@@ -23,7 +23,7 @@ mistakes() {
 	mistaken 'a configuration with "bounds" in it is mounted into node-3' \
 		"volumes: ['$work/wrong.yaml:/etc/freshet/freshet.yaml:ro']" 'unknown setting "use_cases[4].bounds"; known here:'
 	mistaken 'a file that is not there is mounted into node-3: Docker makes a folder of that name' \
-		"volumes: ['$work/nothing.yaml:/etc/freshet/freshet.yaml:ro']" 'is a folder'
+		"volumes: ['$work/nothing.yaml:/etc/freshet/freshet.yaml:ro']" 'is a directory; name a configuration that can be read'
 	mistaken 'node-3 has no password for the database' \
 		'environment: {DATABASE_URL: ""}' 'DATABASE_URL'
 	mistaken 'node-3 may have 24 MB' 'mem_limit: 24m' 'give it 96MiB or more'

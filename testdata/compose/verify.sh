@@ -49,6 +49,7 @@ finish() {
 	fi
 	kill $(jobs -p) 2>/dev/null || true # the engine, if it is ours, and what a chapter left
 	wait
+	grep -o " $work/[^ ]*" /proc/mounts | sort -r | xargs -r umount --lazy || true # of a debootstrap that was ended
 	rm -rf "$work"
 	exit $status
 }
