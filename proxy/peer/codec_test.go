@@ -191,9 +191,13 @@ func TestErrorsTravel(t *testing.T) {
 func TestHelloAndTableTravel(t *testing.T) {
 	want := hello{lowest: 1, highest: 2, name: "a", instance: 3, tier: 4, keyed: true}
 	copy(want.nonce[:], strings.Repeat("n", nonceBytes))
-	body := want.append(nil)
+	body := want.append(nil) // of a build that does not tell its database
 	var got hello
-	if err := got.decode(append(body, "what a later version adds"...)); err != nil || got != want {
+	if err := got.decode(body); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	want.database, want.tells = 5, true
+	if err := got.decode(append(want.append(nil), "what a later version adds"...)); err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for cut := range body {

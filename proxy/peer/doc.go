@@ -23,8 +23,9 @@
 // Numbers are varints where they are small, texts have their length in front.
 //
 // The handshake: each end says eight bytes of magic and a hello (versions, name,
-// instance, tier, nonce), so both see what keeps them apart and both say it
-// ([RefusedError]). Then, where there is a key, each proves that it has it
+// instance, tier, nonce, database), so both see what keeps them apart and both say
+// it ([RefusedError]): two databases among it, or that one end does not know its
+// own yet, as then one's rows could be wrong answers of the other. Then, where there is a key, each proves that it has it
 // (auth.go), the client first. Then each tells what its use cases mean: what is
 // not the same at both ends is not asked for. The version is the newest that
 // both speak; a build speaks its own and the one before. A key proves who is

@@ -41,6 +41,9 @@ func newTalk(o *Options, nc net.Conn) *talk {
 		tier: o.Tier, keyed: len(o.Key) > 0,
 	}
 	rand.Read(t.mine.nonce[:]) // never fails
+	if t.mine.tells = o.Database != nil; t.mine.tells {
+		t.mine.database = o.Database()
+	}
 	return t
 }
 

@@ -28,6 +28,9 @@ type hello struct {
 	tier            uint64
 	keyed           bool // it asks for a proof, and gives one
 	nonce           [nonceBytes]byte
+
+	database uint64 // what the source says it is; 0: not known yet
+	tells    bool   // it tells that: a build of before does not
 }
 
 func (h *hello) append(dst []byte) []byte {
@@ -40,7 +43,11 @@ func (h *hello) append(dst []byte) []byte {
 	if h.keyed {
 		keyed = 1
 	}
-	return append(append(dst, keyed), h.nonce[:]...)
+	dst = append(append(dst, keyed), h.nonce[:]...)
+	if h.tells {
+		dst = binary.BigEndian.AppendUint64(dst, h.database)
+	}
+	return dst
 }
 
 func (h *hello) decode(body []byte) error {
@@ -50,6 +57,9 @@ func (h *hello) decode(body []byte) error {
 	h.instance, h.tier = c.uint64(), c.uint64()
 	h.keyed = c.byte() == 1
 	copy(h.nonce[:], c.fixed(nonceBytes))
+	if h.tells = len(c.rest) >= 8; h.tells {
+		h.database = c.uint64()
+	}
 	if c.bad || h.name == "" || h.lowest > h.highest {
 		return errMalformed
 	}
@@ -111,6 +121,22 @@ func (h *hello) admits(other *hello) error {
 		return refuse(other.name, refusedTier, "belongs to another tier: its source or its topic is not this node's")
 	case h.name == other.name && h.instance != other.instance:
 		return refuse(other.name, refusedName, "has the name of this node, and is another: names are given once")
+	case h.tells && other.tells:
+		return h.shares(other)
+	}
+	return nil
+}
+
+// shares reports why the other node may read another database. It answers for
+// this one only if both know that it is the same.
+func (h *hello) shares(other *hello) error {
+	switch {
+	case h.database == 0:
+		return refuse(other.name, refusedTier, "may read another database: this node does not know yet which one its own is")
+	case other.database == 0:
+		return refuse(other.name, refusedTier, "does not know yet which database it reads")
+	case h.database != other.database:
+		return refuse(other.name, refusedTier, "reads another database than this node")
 	}
 	return nil
 }

@@ -17,6 +17,10 @@ type Options struct {
 	Instance uint64 // of this start of it, random: tells two nodes of one name apart; 0: not told
 	Tier     uint64 // fingerprint of source and topic: only nodes of one tier talk to each other
 
+	// Database is what the source says it is now, and the same on all nodes that
+	// read it; 0: not known yet. Default: it is not told, and not compared.
+	Database func() uint64
+
 	Catalog      *proxy.Catalog
 	Fingerprints []uint64 // of each use case's meaning, by its ID: only what is the same at both ends is forwarded
 

@@ -130,6 +130,35 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 }
 
+// Nodes that read two databases are kept apart, and those that do not know yet; a
+// build that does not tell is let in.
+func TestDatabases(t *testing.T) {
+	reads := func(database uint64) func() uint64 { return func() uint64 { return database } }
+	for name, c := range map[string]struct {
+		client, server     func() uint64
+		atClient, atServer string
+	}{
+		"the same":         {reads(7), reads(7), "", ""},
+		"an old server":    {reads(7), nil, "", ""},
+		"an old client":    {nil, reads(0), "", ""},
+		"two":              {reads(7), reads(8), "reads another database", "reads another database"},
+		"one not known":    {reads(7), reads(0), "does not know yet which", "this node does not know yet"},
+		"neither is known": {reads(0), reads(0), "this node does not know yet", "this node does not know yet"},
+	} {
+		client, server := options(t, "a"), options(t, "b")
+		client.Database, server.Database = c.client, c.server
+		_, _, clientErr, serverErr := shake(t, client, server)
+		for _, end := range []struct {
+			err  error
+			want string
+		}{{clientErr, c.atClient}, {serverErr, c.atServer}} {
+			if (end.want == "") != (end.err == nil) || end.err != nil && (!strings.Contains(end.err.Error(), end.want) || reasonOf(end.err) != "tier") {
+				t.Errorf("%s: %v, want %q", name, end.err, end.want)
+			}
+		}
+	}
+}
+
 func TestNodesThatDoNotBelongTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(o *Options)

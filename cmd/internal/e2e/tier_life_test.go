@@ -269,6 +269,9 @@ func TestTierOfNodesThatDoNotBelongTogether(t *testing.T) {
 		return func(c *config.Config) { c.Tier.Key = k }
 	}
 	same := key("0123456789abcdef")
+	other := newStack(t, everyMapping()...)
+	t.Cleanup(other.broker().Close)
+	other.relay()
 	for name, c := range map[string]struct {
 		a, b func(*config.Config)
 		says string
@@ -281,6 +284,10 @@ func TestTierOfNodesThatDoNotBelongTogether(t *testing.T) {
 			c.Stream.Format, c.Stream.Debezium.Topics = "debezium", []string{c.Stream.Kafka.Topic}
 			c.Stream.Debezium.VisibilityLag = config.Duration(time.Second)
 		}, "tier"},
+		"a database": {same, func(c *config.Config) {
+			same(c)
+			c.Source.SQLite.Path = other.config.Source.SQLite.Path
+		}, "reads another database"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSeveral(t, "a", "b")

@@ -19,6 +19,7 @@
 // once it is ready and the tier has been heard of, measures its load, and before
 // it stops says that it leaves, and waits until the others have taken that
 // (join.go). What is wrong with the tier is told and keeps no node from serving.
+// Nodes that read two databases answer nothing for each other (identity.go).
 //
 // [Relay] ships a source's changes to the stream. [Dev] is all of it in one
 // process, with a sample database and a [Broker].
@@ -38,6 +39,6 @@
 //
 // Read node.go first, then source.go, settings.go, seams.go, life.go,
 // prober.go, ready.go, admin.go, inspect.go, audit.go and metrics.go; tier.go,
-// directory.go, join.go, place.go, peers.go, occupancy.go, cluster.go, ring.go and
+// directory.go, join.go, place.go, tell.go, peers.go, identity.go, occupancy.go, cluster.go, ring.go and
 // picture.go; relay.go; and dev.go with sample.go, sql.go and broker.go.
 package node

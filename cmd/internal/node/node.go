@@ -48,6 +48,7 @@ type Node struct {
 
 	wasReady atomic.Bool
 	draining atomic.Bool
+	system   atomic.Uint64 // which database the source is, as it says; 0: not known yet
 }
 
 // Open opens the source, once it is there, builds the node and takes its
@@ -70,6 +71,7 @@ func (s Seams) Open(ctx context.Context, c *config.Config, log *slog.Logger) (*N
 		n.admin, err = listen(c.Node.Admin, "node.admin, or --admin")
 	}
 	if err == nil && n.tier != nil {
+		n.know(ctx)
 		err = n.tier.open(n)
 	}
 	if err != nil {
@@ -126,7 +128,7 @@ func (n *Node) assemble(seams Seams) (err error) {
 		return fmt.Errorf("stream: %w", err)
 	}
 	n.prober = &prober{
-		ask: seams.Probe(n.source.Probe), clock: n.clock, stream: n.watermark, steps: n.applier,
+		ask: n.identified(seams.Probe(n.source.Probe)), clock: n.clock, stream: n.watermark, steps: n.applier,
 		every: time.Duration(c.Node.ProbeInterval), log: n.log,
 	}
 	if err = n.admit(); err != nil {

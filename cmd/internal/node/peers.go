@@ -84,7 +84,7 @@ func (p peers) Hottest(member string, most int) [][]byte {
 func (n *Node) peerOptions(instance uint64) (o peer.Options, err error) {
 	c := &n.config.Tier
 	o = peer.Options{
-		Name: c.Name, Instance: instance, Tier: tierOf(n.config),
+		Name: c.Name, Instance: instance, Tier: tierOf(n.config), Database: n.system.Load,
 		Catalog: n.catalog, Fingerprints: fingerprints(n.catalog),
 		Drain: time.Duration(n.config.Node.DrainTimeout), Log: n.log,
 	}
@@ -98,7 +98,8 @@ func (n *Node) peerOptions(instance uint64) (o peer.Options, err error) {
 }
 
 // tierOf is equal on nodes that follow the same changes of the same kind of
-// source. (How source and brokers are reached may differ.)
+// source. (How source and brokers are reached may differ; that it is the same
+// database, it says itself: see identified.)
 func tierOf(c *config.Config) uint64 {
 	source := "sqlite"
 	if c.Source.Postgres.URL.Given() {
