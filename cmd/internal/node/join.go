@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -84,22 +85,23 @@ func (t *tier) othersServe() bool {
 }
 
 // mostWarm is how many keys are warmed up: what the others remember of theirs.
-// warmTries is how often they are asked until they know of any.
+// warmPatience is how long they are asked until they know of any, at least: they
+// may hear late that this node has joined.
 const (
-	mostWarm  = 4096
-	warmTries = 10
+	mostWarm     = 4096
+	warmPatience = time.Minute
 )
 
 // warmUp reads the keys that are to be this node's ahead of its clients, those
 // that the others are asked for most first. They know which keys those are once
 // they have heard that this node joins, each when it has.
 func (t *tier) warmUp(ctx context.Context, perSecond int) error {
-	keys, told := 0, map[string]bool{t.name: true}
-	for range warmTries {
+	keys, told, known := 0, map[string]bool{t.name: true}, map[string]bool{}
+	for until := time.Now().Add(max(warmPatience, 10*t.heardOf())); time.Now().Before(until); {
 		if !pause.For(ctx, t.heardOf()) {
 			return nil
 		}
-		lists, all := t.hottest(ctx, told)
+		lists, all := t.hottest(ctx, told, known)
 		keys += t.route.Warm(ctx, perSecond, lists...)
 		if all {
 			break
@@ -110,8 +112,9 @@ func (t *tier) warmUp(ctx context.Context, perSecond int) error {
 }
 
 // hottest are the lists of those who have not told before of keys that are to
-// be this node's; all reports whether everybody has.
-func (t *tier) hottest(ctx context.Context, told map[string]bool) (lists [][][]byte, all bool) {
+// be this node's, without the keys that are known from others; all reports whether
+// everybody has told.
+func (t *tier) hottest(ctx context.Context, told, known map[string]bool) (lists [][][]byte, all bool) {
 	all = true
 	for _, p := range t.membership.View().Peers {
 		if told[p.Name] {
@@ -122,7 +125,11 @@ func (t *tier) hottest(ctx context.Context, told map[string]bool) (lists [][][]b
 			t.log.Info("warm-up goes without a member's keys for now", "member", p.Name, "error", err)
 		}
 		if told[p.Name] = len(keys) > 0; told[p.Name] {
-			lists = append(lists, keys)
+			lists = append(lists, slices.DeleteFunc(keys, func(key []byte) bool {
+				again := known[string(key)]
+				known[string(key)] = true
+				return again
+			}))
 		}
 		all = all && told[p.Name]
 	}
