@@ -256,10 +256,6 @@ func (s *story) live(all []string) {
 	time.Sleep(3 * time.Second)
 }
 
-// stubborn asks the owner that it knows of until it looks for owners again, ten
-// seconds later: see its ClusterClient.process.
-const stubborn = "go-redis, cluster"
-
 // judge fails the test for what guests saw and were not to see.
 func (s *story) judge() {
 	t := s.proof.t
@@ -275,7 +271,7 @@ func (s *story) judge() {
 				t.Errorf("%s, %s: a request took %v", phase, kind, c.longest)
 			case c.failed > 0 && phase != inCrash:
 				t.Errorf("%s, %s: %d of %d failed: %v", phase, kind, c.failed, c.reads, c.says)
-			case c.last.Sub(c.first) > guestTimeout && kind != stubborn:
+			case c.last.Sub(c.first) > guestTimeout:
 				t.Errorf("%s, %s: requests failed for %v, which is more than what was in flight: %v", phase, kind, c.last.Sub(c.first), c.says)
 			}
 		}

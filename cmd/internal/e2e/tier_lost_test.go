@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/freshet-cache/freshet/cmd/internal/config"
+	"github.com/freshet-cache/freshet/cmd/internal/stack"
+)
+
+// fronts are a tier whose nodes serve clients of Redis Cluster through
+// forwarders, so that one can be gone for them without a word.
+type fronts struct {
+	*several
+	of map[string]*stack.Forwarder
+}
+
+func newFronts(t *testing.T, names ...string) *fronts {
+	t.Helper()
+	f := &fronts{newSeveral(t, names...), map[string]*stack.Forwarder{}}
+	f.config.Tier.Grace = config.Duration(time.Hour) // who is lost keeps its keys until the end
+	for _, name := range names {
+		front, err := stack.NewForwarder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(front.Close)
+		f.of[name] = front
+		m := f.run(name, func(own *config.Config) {
+			own.Node.Listeners = []config.Listener{{Listen: anyPort, Routing: "redirect"}}
+			own.Tier.Redirects = front.Address()
+		})
+		front.To(m.Addresses()[1])
+		front.Pass()
+	}
+	for _, name := range names {
+		f.await(f.nodes[name].Node)
+	}
+	f.agree(names...)
+	return f
+}
+
+// kill ends what others see of a node, at once.
+func (f *fronts) kill(name string) {
+	f.of[name].To("127.0.0.1:1")
+	f.of[name].Cut()
+	f.lose(name)
+}
+
+// While a node is dead, the others answer clients of Redis Cluster for its keys
+// and tell them of it no more. go-redis, which is told nothing by connections that
+// are refused, learns it by itself.
+func TestTierLosesANodeOfACluster(t *testing.T) {
+	f := newFronts(t, "a", "b", "c")
+	dead := f.of["b"].Address()
+	lost := f.owned("b", 20)
+	at := map[string]*client{"a": f.client(f.of["a"].Address()), "c": f.client(f.of["c"].Address())}
+	for name, c := range at {
+		eventually(t, name+" sends clients to b", func() bool { return slices.Contains(sentTo(c), dead) })
+	}
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:       []string{f.of["a"].Address(), dead, f.of["c"].Address()},
+		ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
+		ClusterStateReloadInterval: time.Hour, // it looks for the owners again only when it is told MOVED
+	})
+	defer cluster.Close()
+	keys := slices.Concat(f.owned("a", 5), f.owned("c", 5), lost)
+	ask := func() error {
+		for _, key := range keys {
+			if id, err := cluster.HGet(t.Context(), key, "id").Result(); err != nil || key != "users:"+id {
+				return fmt.Errorf("%s: %q, %w", key, id, err)
+			}
+		}
+		return nil
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	f.kill("b")
+	for name, c := range at {
+		eventually(t, name+" answers for b", func() bool { return !slices.Contains(sentTo(c), dead) })
+		for _, key := range lost {
+			if got := c.do("HGET", key, "id"); key != "users:"+got {
+				t.Errorf("%s at %s: %s", key, name, got)
+			}
+		}
+		for line := range strings.Lines(c.do("CLUSTER", "NODES")) {
+			if strings.Contains(line, dead) && !strings.HasSuffix(line, " connected\n") {
+				t.Errorf("%s says that b has slots: %s", name, line)
+			}
+		}
+	}
+	eventually(t, "go-redis asks who is there", func() bool { return ask() == nil })
+	for range 20 {
+		if err := ask(); err != nil {
+			t.Error(err)
+		}
+	}
+}
