@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 stack='docker-compose.yml was not run'
-patience=180 # seconds, for what takes few unless the machine is busy
+patience=300 # seconds, for what takes few unless the machine is busy
 # A project of its own: the volumes of whoever tries the stack here stay.
 export COMPOSE_PROJECT_NAME=freshet-verify COMPOSE_FILE=docker-compose.yml COMPOSE_PROGRESS=quiet COMPOSE_ANSI=never
 for part in engine image stack mistakes; do
@@ -101,7 +101,7 @@ prepared() {
 	left=$((limit * 6 / 10 - SECONDS))
 	timeout --kill-after=10 $((left > 1 ? left : 1)) "$0" --images ${quick:+--quick} || status=$?
 	[ $status != 0 ] || return 0
-	[ $status = 124 ] && not_run "$stack" "its images were not there within $((limit * 6 / 10)) s; testdata/compose/verify.sh --images builds them" ||
+	[ $status = 124 ] && not_run "$stack" "docker compose and the images were not there within $((limit * 6 / 10)) s; testdata/compose/verify.sh --images builds them" ||
 		not_run "$stack" 'its images cannot be had here, and above is why'
 	exit 0
 }
