@@ -159,11 +159,12 @@ need_grafana() {
 	}
 }
 
-# built builds the image of Freshet: by its Dockerfile, or quickly, of a binary
-# that is built here, by the Dockerfile's last stage.
+# built builds the image of Freshet: by its Dockerfile, with Go from $GO_IMAGE as
+# docker-compose.yml has it, or quickly, of a binary that is built here, by the
+# Dockerfile's last stage.
 built() {
 	if [ -z "$quick" ]; then
-		build -f cmd/freshet/Dockerfile -t freshet .
+		build ${GO_IMAGE:+--build-arg GO_IMAGE} -f cmd/freshet/Dockerfile -t freshet .
 		return
 	fi
 	local to=$work/image

@@ -85,7 +85,7 @@ reproduced() {
 	for n in 1 2; do
 		start=$SECONDS
 		git clone -q . "$work/source$n"
-		build --no-cache -f "$work/source$n/cmd/freshet/Dockerfile" -t "freshet-verify:$n" "$work/source$n"
+		build ${GO_IMAGE:+--build-arg GO_IMAGE} --no-cache -f "$work/source$n/cmd/freshet/Dockerfile" -t "freshet-verify:$n" "$work/source$n"
 		rm -rf "$work/source$n"
 		docker save "freshet-verify:$n" | testdata/compose/timeless.py --digests | tee "$work/digests$n"
 		printf '# built in %d s\n' $((SECONDS - start))
