@@ -31,12 +31,15 @@ func (t *tier) join(ctx context.Context, ready func(context.Context) error) erro
 		return nil
 	}
 	// One that starts again before it was gone has its keys still, at all
-	// others: it was there before, and does not fade in.
+	// others, who know when it joined. It has to see itself so: one that faded in
+	// by its own rings alone would send clients to others, and they would send
+	// them back. That was a window ago at least, or it fades in there still.
 	known := t.membership.View().Known()
 	t.announce(func(self *membership.Peer) {
 		self.State = hashring.Serving
-		if !known {
-			self.Joined = time.Now().Truncate(time.Millisecond).UTC()
+		self.Joined = time.Now().Truncate(time.Millisecond).UTC()
+		if known {
+			self.Joined = self.Joined.Add(-time.Duration(t.config.Tier.Window))
 		}
 	})
 	t.log.Info("node joins its tier", "name", t.name, "again", known)
