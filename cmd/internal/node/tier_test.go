@@ -72,7 +72,7 @@ func TestPassesKeysOn(t *testing.T) {
 // for the others to pass theirs on, neither before it has measured itself nor
 // after.
 func TestFadingInIsNoIdleness(t *testing.T) {
-	now := time.Now().Truncate(10 * time.Second) // where a scale-up may begin
+	now := time.Now().Truncate(10 * time.Second / 15) // where a scale-up may begin
 	a, b, c := busy("a", 0.8, 0), busy("b", 0.8, 0), busy("c", 0, 0)
 	rings, err := hashring.New(hashring.Options{Window: 10 * time.Second}, 1, []hashring.Member{a.Member, b.Member}, now.Add(-time.Hour))
 	if err != nil {
