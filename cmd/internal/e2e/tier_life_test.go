@@ -195,7 +195,7 @@ func TestTierKeepsTheKeysOfARestart(t *testing.T) {
 		}
 		return ""
 	}
-	eventually(t, "both serve", func() bool { return state("a", "b") == "serving" && state("b", "a") == "serving" })
+	s.agree("a", "b")
 	sum := s.ring("a").Checksum
 	time.Sleep(time.Duration(s.config.Tier.Window)) // in a tier's first window nobody fades in
 	s.lose("b")
