@@ -21,6 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	askZones()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if binaryDir != "" {
 			os.RemoveAll(binaryDir)

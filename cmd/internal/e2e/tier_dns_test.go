@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,8 +33,22 @@ type zone struct {
 	lost  bool
 }
 
-// newZone starts the server, and has this process ask it for every name. No test
-// of this package runs beside another one.
+// zoneServer is where this process asks for names; nil: where the machine asks. No
+// test of this package runs beside another one.
+var zoneServer atomic.Pointer[net.Addr]
+
+// askZones has the process ask the server of the test that has one. It is called
+// once, before anything looks up a name.
+func askZones() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if at := zoneServer.Load(); at != nil {
+			network, address = (*at).Network(), (*at).String()
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+}
+
+// newZone starts the server, and has this process ask it for every name.
 func newZone(t *testing.T, at map[string]netip.AddrPort, lost dnsmessage.RCode) *zone {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -41,14 +56,12 @@ func newZone(t *testing.T, at map[string]netip.AddrPort, lost dnsmessage.RCode) 
 		t.Fatal(err)
 	}
 	z := &zone{conn: conn, code: lost, at: at}
-	was := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
+	address := conn.LocalAddr()
+	zoneServer.Store(&address)
 	var serving sync.WaitGroup
 	serving.Go(func() { z.serve(t) })
 	t.Cleanup(func() {
-		net.DefaultResolver = was
+		zoneServer.Store(nil)
 		conn.Close()
 		serving.Wait()
 	})
