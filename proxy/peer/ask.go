@@ -97,27 +97,21 @@ func (f *forget) take(a *answer) error { return (&cursor{rest: a.body}).end() }
 func (p *Peer) Void(ctx context.Context, u *proxy.UseCase) error {
 	k := p.pool.borrow()
 	defer p.pool.giveBack(k)
-	err := p.call(ctx, k, void{u.Name})
+	err := p.call(ctx, k, &void{forget{texts: [][]byte{[]byte(u.Name)}}})
 	p.pool.metrics.forgets[outcomeOf(err)].Inc()
 	return err
 }
 
 // void is a forget of a name that stands alone, where a key goes on: a build of
 // before takes it for no key.
-type void struct{ useCase string }
+type void struct{ forget }
 
-func (v void) kinds() (asked, answered kind) { return frameForget, frameForgotten }
-
-func (v void) fits(c *conn) error {
+func (*void) fits(c *conn) error {
 	if c.version < 3 {
 		return ErrUseCase
 	}
 	return nil
 }
-
-func (v void) append(dst []byte) []byte { return appendKeys(dst, [][]byte{[]byte(v.useCase)}) }
-
-func (v void) take(a *answer) error { return (&cursor{rest: a.body}).end() }
 
 // Ask returns what the peer says of itself.
 func (p *Peer) Ask(ctx context.Context) (record []byte, err error) {
