@@ -48,6 +48,20 @@ type around struct {
 	on atomic.Bool
 }
 
+// surrounded starts a node with something around its source.
+func (s *shop) surrounded() (*node.Node, *around) {
+	s.t.Helper()
+	a := &around{}
+	seams := node.Seams{Source: func(source proxy.Source) proxy.Source { a.Source = source; return a }}
+	n, err := seams.Open(s.t.Context(), s.config, s.log())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.spawn("node", n.Run)
+	s.await(n)
+	return n, a
+}
+
 func (a *around) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
 	a.Source.Load(ctx, reqs, results)
 	for i := range results {
@@ -76,14 +90,7 @@ func TestAuditorFindsWhatTheLogNeverHad(t *testing.T) {
 	s.audited(never)
 	t.Cleanup(s.broker().Close)
 	s.relay()
-	a := &around{}
-	seams := node.Seams{Source: func(source proxy.Source) proxy.Source { a.Source = source; return a }}
-	n, err := seams.Open(t.Context(), s.config, s.log())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.spawn("node", n.Run)
-	s.await(n)
+	n, a := s.surrounded()
 	c := s.client(n.Address())
 	c.do("GET", "users:1")
 	eventually(t, "what is held is looked at", func() bool {

@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/freshet-cache/freshet/cmd/internal/node"
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
-	"github.com/freshet-cache/freshet/proxy"
 )
 
 const auditSettings = `
@@ -33,14 +31,7 @@ func TestRealAuditor(t *testing.T) {
 	s.audited(1)
 	t.Cleanup(s.broker().Close)
 	s.relay()
-	a := &around{}
-	seams := node.Seams{Source: func(source proxy.Source) proxy.Source { a.Source = source; return a }}
-	n, err := seams.Open(t.Context(), s.config, s.log())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.spawn("node", n.Run)
-	s.await(n)
+	n, a := s.surrounded()
 	c := s.client(n.Address())
 	stop := s.ordinary(p, c)
 	eventually(t, "changes are followed, and entries looked at", func() bool {
