@@ -31,7 +31,7 @@ func (s *Session) clusterSlots([][]byte) {
 		s.w.Int(int64(r.from))
 		s.w.Int(int64(r.to))
 		s.w.Array(4)
-		s.w.BulkString(m.Host)
+		s.w.BulkString(s.hostOf(m))
 		s.w.Int(int64(m.Port))
 		s.w.BulkString(t.ids[r.owner])
 		s.w.Map(0)
@@ -65,8 +65,8 @@ func (s *Session) shard(member int) {
 	s.pair("id", s.topology.ids[member])
 	s.w.BulkString("port")
 	s.w.Int(int64(m.Port))
-	s.pair("ip", m.Host)
-	s.pair("endpoint", m.Host)
+	s.pair("ip", s.hostOf(m))
+	s.pair("endpoint", s.hostOf(m))
 	s.pair("role", "master")
 	s.w.BulkString("replication-offset")
 	s.w.Int(0)
@@ -86,7 +86,7 @@ func (s *Session) clusterNodes([][]byte) {
 		if m.Away {
 			flags += ",fail"
 		}
-		fmt.Fprintf(&b, "%s %s:%d@0 %s - 0 0 %d connected", t.ids[i], m.Host, m.Port, flags, t.version)
+		fmt.Fprintf(&b, "%s %s:%d@0 %s - 0 0 %d connected", t.ids[i], s.hostOf(m), m.Port, flags, t.version)
 		for _, r := range ranges {
 			b.WriteString(" " + r.String())
 		}

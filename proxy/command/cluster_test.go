@@ -158,6 +158,23 @@ func TestClientsLearnOfALoss(t *testing.T) {
 	}
 }
 
+// A node that listens everywhere is where each client has come to: some take an
+// empty host for their own.
+func TestClientsAreToldAHost(t *testing.T) {
+	nowhere := []Member{{Name: "a", Port: 6401}}
+	s := redirecting(t, newFake(), &fakeTier{now: NewTopology(1, nowhere, 0, func(int) Placed { return Placed{} })})
+	s.Attach(&wire{})
+	for in, want := range map[string]string{
+		"SLOTS":  "\r\n:16383\r\n*4\r\n$8\r\n10.0.0.1\r\n:6401\r\n",
+		"SHARDS": "$2\r\nip\r\n$8\r\n10.0.0.1\r\n$8\r\nendpoint\r\n$8\r\n10.0.0.1\r\n",
+		"NODES":  " 10.0.0.1:6401@0 myself,master ",
+	} {
+		if got := do(s, "CLUSTER "+in+"\n"); !strings.Contains(got, want) {
+			t.Errorf("CLUSTER %s: %q", in, got)
+		}
+	}
+}
+
 // A user learns where keys are only with who they are, and from a session that
 // does not redirect nobody learns it.
 func TestWhoIsToldWhereKeysAre(t *testing.T) {

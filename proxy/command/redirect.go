@@ -82,15 +82,23 @@ func (s *Session) stale(cmd *command) bool {
 func (s *Session) movedHere(slot int) error {
 	s.losses = s.topology.Losses
 	m := &s.topology.members[s.topology.self]
-	host := m.Host
-	if host == "" && s.carrier != nil { // where they are
-		_, local := s.carrier.Addresses()
-		host, _, _ = net.SplitHostPort(local)
-	}
+	host := s.hostOf(m)
 	if host == "" {
 		return nil
 	}
 	return refusal(fmt.Sprintf("MOVED %d %s:%d", slot, host, m.Port))
+}
+
+// hostOf is the host at which the client reaches a member. A node that listens
+// everywhere is where the client has come to: some clients take an empty host
+// for their own.
+func (s *Session) hostOf(m *Member) string {
+	if m.Host != "" || s.carrier == nil {
+		return m.Host
+	}
+	_, local := s.carrier.Addresses()
+	host, _, _ := net.SplitHostPort(local)
+	return host
 }
 
 // isUseCase reports FRESHET.INVALIDATE USECASE name, which has no key.

@@ -60,6 +60,7 @@ const topologyAge = 500 * time.Millisecond
 //  2. each knows what table the other has told last, and answers itself
 type cluster struct {
 	self   string
+	here   func() string // this node's listener that redirects, as host:port: no list is needed to know it
 	view   func() *membership.View
 	ways   ways // nil: there is nobody else
 	settle time.Duration
@@ -98,17 +99,16 @@ func (n *Node) redirecting() (command.Cluster, error) {
 		return nil, nil
 	}
 	if n.tier != nil {
-		return &cluster{self: n.tier.name, view: n.tier.membership.View, ways: n.tier, settle: n.tier.settles()}, nil
+		here := func() string { return n.tier.said().Redirects }
+		return &cluster{self: n.tier.name, here: here, view: n.tier.membership.View, ways: n.tier, settle: n.tier.settles()}, nil
 	}
 	self := hashring.Member{Name: n.config.Node.Listen, Weight: 1}
 	rings, err := hashring.New(hashring.Options{}, 1, []hashring.Member{self}, time.Now())
 	if err != nil {
 		return nil, err
 	}
-	alone := func() *membership.View {
-		return &membership.View{Rings: rings, Peers: []membership.Peer{{Member: self, Redirects: n.redirects()}}}
-	}
-	return &cluster{self: self.Name, view: alone}, nil
+	alone := &membership.View{Rings: rings, Peers: []membership.Peer{{Member: self}}}
+	return &cluster{self: self.Name, here: n.redirects, view: func() *membership.View { return alone }}, nil
 }
 
 // settles is how long a slot has to be with its owner until clients are sent
@@ -214,25 +214,32 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 // any case. Those that are doubted are not sent clients.
 func (c *cluster) members(view *membership.View, reaches []reach) (members []command.Member, doubted []bool, self int) {
 	self = -1
+	mine := memberAt(c.self, c.here())
 	for i, p := range view.Peers {
-		host, port, err := net.SplitHostPort(p.Redirects)
-		number, _ := strconv.Atoi(port)
-		mine := p.Name == c.self
-		if !mine && (err != nil || p.State == hashring.Starting) {
+		if p.Name == c.self {
+			self = len(members)
+			members, doubted = append(members, mine), append(doubted, false)
 			continue
 		}
-		if mine {
-			self = len(members)
+		m := memberAt(p.Name, p.Redirects)
+		if m.Host == "" || m.Port == 0 || p.State == hashring.Starting {
+			continue
 		}
-		away := !mine && (p.State == hashring.Away || reaches[i].lost)
-		members = append(members, command.Member{Name: p.Name, Host: host, Port: number, Away: away})
-		doubted = append(doubted, reaches[i].doubted)
+		m.Away = p.State == hashring.Away || reaches[i].lost
+		members, doubted = append(members, m), append(doubted, reaches[i].doubted)
 	}
 	if self < 0 {
 		self = len(members)
-		members, doubted = append(members, command.Member{Name: c.self}), append(doubted, false)
+		members, doubted = append(members, mine), append(doubted, false)
 	}
 	return members, doubted, self
+}
+
+// memberAt is a member whose listener that redirects is at an address.
+func memberAt(name, address string) command.Member {
+	host, port, _ := net.SplitHostPort(address)
+	number, _ := strconv.Atoi(port)
+	return command.Member{Name: name, Host: host, Port: number}
 }
 
 // alike reports whether clients are told the same of two views.

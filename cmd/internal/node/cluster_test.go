@@ -50,7 +50,7 @@ func newTierNode(t *testing.T, name string, view *membership.View) *tierNode {
 		t.Fatal(err)
 	}
 	n := &tierNode{seen: view, way: map[string]reach{}}
-	n.cluster = &cluster{self: name, view: func() *membership.View { return n.seen }, ways: n, settle: settles}
+	n.cluster = &cluster{self: name, here: func() string { return name + ":6400" }, view: func() *membership.View { return n.seen }, ways: n, settle: settles}
 	n.commands = command.New(catalog, nobody{}, nil, command.Options{Cluster: n.cluster})
 	return n
 }
@@ -191,6 +191,25 @@ func TestTopologyIsKept(t *testing.T) {
 			t.Error("it is made anew for nothing")
 		}
 	})
+}
+
+// Before there is a list of members, and where this node is on none, clients are
+// told of an address all the same; of a member without one they are told nothing.
+func TestClientsAreToldWhereThisNodeIs(t *testing.T) {
+	alone := peersOf("a")
+	alone[0].Redirects = "" // as it is before the first list
+	others := peersOf("b", "c", "d")
+	others[1].Redirects, others[2].Redirects = "c", "d:x"
+	for name, peers := range map[string][]membership.Peer{"before the first list": alone, "on no list": others} {
+		n := newTierNode(t, "a", viewOf(t, 0, peers))
+		nodes := n.do("CLUSTER NODES")
+		if !strings.Contains(nodes, " a:6400@0 myself,master ") || strings.Contains(nodes, ":0@") || strings.Contains(nodes, " :") {
+			t.Errorf("%s: %s", name, nodes)
+		}
+		if slots := n.do("CLUSTER SLOTS"); name != "on no list" && !strings.Contains(slots, "$1\r\na\r\n:6400\r\n") {
+			t.Errorf("%s: %q", name, slots)
+		}
+	}
 }
 
 // Nodes learn of a change at different times and their topologies are of
