@@ -143,6 +143,9 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 	if s, ok := d.(stallable); ok && o.Visibility {
 		r.Faults, r.Measure = []fault.Fault{s.Stalled()}, o.visibility(s)
 	}
+	for i := range r.Faults {
+		r.Head.Faults = append(r.Head.Faults, r.Faults[i].String())
+	}
 	for _, u := range d.UseCases() {
 		r.Head.UseCases = append(r.Head.UseCases, u.UseCase)
 	}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 )
 
 // What a run must have shown to mean something (contract 9): a tier that always
@@ -24,7 +26,7 @@ func (t *tally) verdict() *Verdict {
 	t.hitsAreBack()
 	v := &Verdict{
 		Run: w.run, Ended: w.end, Reads: t.reads, Writes: t.writes, Reasons: map[string]int{},
-		Phases: w.phases, SlotWidth: w.width, Slots: t.slots, Lags: w.lags,
+		Phases: w.phases, Unmade: w.unmade, SlotWidth: w.width, Slots: t.slots, Lags: w.lags,
 	}
 	for id := range checks {
 		c := t.counts[id]
@@ -148,6 +150,18 @@ func (t *tally) reasonFor(id ID) string {
 		return "the run ended within ten seconds of a fault; let it last longer (--duration)"
 	}
 	return fmt.Sprintf("%d reads, of which %d were answered", t.reads.All, t.reads.Answered)
+}
+
+// Changes is how many versions of keys there came to be, beside truncates.
+func (v *Verdict) Changes() (n int) {
+	for what, times := range v.Writes {
+		switch history.Outcome(what) {
+		case history.RolledBack, history.Passed, history.Unknown:
+		default:
+			n += times
+		}
+	}
+	return n
 }
 
 // Actions are what writers did, in the order of their names.

@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,28 @@ func TestARunThatWasCutOff(t *testing.T) {
 	v, err := Files(t.Context(), dir, whole)
 	if err != nil || v.Result != Inconclusive || !strings.Contains(strings.Join(v.Missing, "\n"), "cut off") {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// What a run was to do and did not, and what came to be in it, is told.
+func TestWhatWasLeftOut(t *testing.T) {
+	planned := []history.Fault{{Name: "kill", Target: "n1"}, {Name: "kill", Target: "relay"}, {Name: "freeze", Target: "n1"}}
+	var run history.Run
+	for i := range planned {
+		run.Faults = append(run.Faults, planned[i].String())
+	}
+	op := func(op string, outcome history.Outcome) func(*history.Write) {
+		return func(w *history.Write) { w.Op, w.Outcome = op, outcome }
+	}
+	v := judgeRun(t, run, src,
+		with(wrote("a:1", 1, 10, 100, 110), op("insert", history.Committed)), with(wrote("a:1", 2, 11, 200, 210), op("update", history.Passed)),
+		with(wrote("a:1", 3, 12, 200, 210), op("update", history.Committed)), with(wrote("a:1", 0, 13, 300, 310), op("update", history.RolledBack)),
+		&history.Fault{ID: 1, Name: "kill", Target: "n1", At: ms(1000)}, &history.Fault{ID: 1, Name: "kill", Target: "n1", At: ms(2000), End: true})
+	if want := []string{"kill of relay", "freeze of n1"}; !slices.Equal(v.Unmade, want) {
+		t.Errorf("not made: %q, and not %q", v.Unmade, want)
+	}
+	if n := v.Changes(); n != 2 {
+		t.Errorf("%d changes: %v", n, v.Writes)
 	}
 }
 

@@ -38,6 +38,15 @@ func episodes(faults []history.Fault) []episode {
 	return out
 }
 
+// unmade are those of the faults planned that never began.
+func unmade(planned []string, begun []history.Fault) []string {
+	made := map[string]bool{}
+	for i := range begun {
+		made[begun[i].String()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(planned), func(name string) bool { return made[name] })
+}
+
 // phasesOf cuts the run into stretches of the same faults, from its begin to
 // its end, without holes.
 func phasesOf(all []episode, begin, end history.Time) []Phase {

@@ -43,6 +43,7 @@ type Verdict struct {
 	Reasons    map[string]int     `json:"reasons"` // fills by reason, as the nodes counted them
 	Healthy    Share              `json:"healthy"` // the hot head while nothing was wrong
 	Phases     []Phase            `json:"phases"`
+	Unmade     []string           `json:"unmade,omitempty"` // faults for which there was no time
 	Staleness  []Staleness        `json:"staleness"`
 	Visibility []Visibility       `json:"visibility"`
 	Pipeline   *pipeline.Pipeline `json:"pipeline,omitempty"` // what the stream can carry, if that was measured

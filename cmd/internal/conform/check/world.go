@@ -22,6 +22,7 @@ type world struct {
 	counters []history.Counters
 	lags     []history.Lag
 	faults   int
+	unmade   []string      // faults that were to be, and were not
 	width    time.Duration // of a slot
 	slots    int
 }
@@ -77,6 +78,7 @@ func (r *records) world() (*world, error) {
 	w := &world{run: r.runs[0], end: r.end, cases: map[string]*useCase{}, counters: r.counters, lags: r.lags}
 	all := episodes(r.faults)
 	w.faults = len(all)
+	w.unmade = unmade(w.run.Faults, r.faults)
 	var stepped []span
 	for _, e := range all {
 		if e.clocks {

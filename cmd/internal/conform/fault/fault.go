@@ -25,6 +25,17 @@ type Fault struct {
 	End    func(ctx context.Context) error // nil: it ends by itself
 }
 
+// note is what the history has of f.
+func (f *Fault) note() history.Fault {
+	return history.Fault{Name: f.Name, Target: f.Target, Clocks: f.Clocks}
+}
+
+// String is what the history calls it.
+func (f *Fault) String() string {
+	note := f.note()
+	return note.String()
+}
+
 // Record takes the records of faults.
 type Record interface {
 	Add(record any) error
@@ -44,7 +55,8 @@ func now() history.Time { return history.Time(clock.Boottime()) }
 // does: what was begun is made good.
 func (in *injector) inject(ctx context.Context, f *Fault) error {
 	whole := context.WithoutCancel(ctx)
-	note := history.Fault{ID: in.ids.Add(1), Name: f.Name, Target: f.Target, Clocks: f.Clocks, At: now()}
+	note := f.note()
+	note.ID, note.At = in.ids.Add(1), now()
 	if err := in.add(&note); err != nil {
 		return err
 	}

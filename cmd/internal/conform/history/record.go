@@ -27,6 +27,7 @@ type Run struct {
 	At       Time      `json:"at"`
 	Nodes    []string  `json:"nodes"`
 	UseCases []UseCase `json:"use_cases"`
+	Faults   []string  `json:"faults,omitempty"` // that it was to have, as [Fault.String] calls them
 	// Live: the deployment was there before and serves others too. Its nodes
 	// write down no fills, and what others change is not in the history.
 	Live bool `json:"live,omitempty"`
@@ -156,6 +157,9 @@ type Fault struct {
 	// what is judged by them is excused.
 	Clocks bool `json:"clocks,omitempty"`
 }
+
+// String tells it from others of the same run.
+func (f *Fault) String() string { return f.Name + " of " + f.Target }
 
 // Clock says that at At the source's clock stood between Lo and Hi.
 type Clock struct {

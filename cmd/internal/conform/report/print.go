@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 )
 
 // Print writes the verdict for a person.
@@ -27,8 +28,8 @@ func Print(w io.Writer, v *check.Verdict) error {
 		fmt.Fprintf(&b, "not checked here: %s\n", what)
 	}
 	r := v.Reads
-	fmt.Fprintf(&b, "\n%s reads in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",
-		count(r.All), short(lasted(v)), len(v.Run.Nodes), count(v.Fills), share(r.Hits, r.Proved), share(r.Lifted, r.Hits))
+	fmt.Fprintf(&b, "\n%s reads and %s changes of keys in %s by %d nodes, %s fills; %s of the reads with a proof were hits, %s of those older than Δ but for the stream\n",
+		count(r.All), count(v.Changes()), short(lasted(v)), len(v.Run.Nodes), count(v.Fills), share(r.Hits, r.Proved), share(r.Lifted, r.Hits))
 	if n := r.Unavailable + r.Lost + r.Refused; n > 0 || r.Outside > 0 {
 		fmt.Fprintf(&b, "%s reads had no answer (%s unavailable, %s lost with their connection, %s refused), %s were outside the bound and marked so\n",
 			count(n), count(r.Unavailable), count(r.Lost), count(r.Refused), count(r.Outside))
@@ -40,7 +41,11 @@ func Print(w io.Writer, v *check.Verdict) error {
 		did = append(did, count(v.Writes[what])+" "+what)
 	}
 	fmt.Fprintf(&b, "writes: %s\n", strings.Join(did, ", "))
-	fmt.Fprintf(&b, "faults: %s\n\n", strings.Join(faults(v), ", "))
+	fmt.Fprintf(&b, "faults: %s\n", strings.Join(faults(v), ", "))
+	if n := len(v.Unmade); n > 0 {
+		fmt.Fprintf(&b, "there was no time for %s more of them, which the page with the pictures names; --duration gives it\n", count(n))
+	}
+	fmt.Fprintln(&b)
 	counts(&b, v)
 	visibility(&b, v)
 	_, err := io.WriteString(w, b.String())
@@ -112,10 +117,15 @@ func visibility(b *strings.Builder, v *check.Verdict) {
 		fmt.Fprintln(t)
 	}
 	t.Flush() // into memory
-	if p := v.Pipeline; p != nil {
-		fmt.Fprintf(b, "checkpoints came every %s and 99.9 %% of them took up to %s, and the clock was known to within %s: reads hit from Δ = %s on\n",
-			short(p.Interval), short(p.Delay), short(p.Width), short(p.SmallestBound()))
+	if v.Pipeline != nil {
+		fmt.Fprintln(b, carries(v.Pipeline))
 	}
+}
+
+// carries is which bounds a stream can carry, and why.
+func carries(p *pipeline.Pipeline) string {
+	return fmt.Sprintf("checkpoints came every %s and 99.9 %% of them took up to %s, and the clock was known to within %s: reads hit from Δ = %s on",
+		short(p.Interval), short(p.Delay), short(p.Width), short(p.SmallestBound()))
 }
 
 func sum(a, b check.Visibility) check.Visibility {

@@ -38,7 +38,7 @@ func Write(folder string, v *check.Verdict) error {
 // html is the page.
 func html(v *check.Verdict) ([]byte, error) {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"n": count, "share": share, "d": short,
+		"n": count, "share": share, "d": short, "carries": carries,
 	}).Parse(pageText)
 	if err != nil {
 		return nil, err
@@ -48,6 +48,7 @@ func html(v *check.Verdict) ([]byte, error) {
 		Verdict:   v,
 		Headline:  headline(v),
 		Lasted:    short(lasted(v)),
+		Faults:    faults(v),
 		Staleness: staleness(v),
 		Lag:       lag(v),
 		Hits:      hits(v),
@@ -61,6 +62,7 @@ type content struct {
 	*check.Verdict
 	Headline                       string
 	Lasted                         string
+	Faults                         []string
 	Staleness, Lag, Hits, Timeline template.HTML
 }
 

@@ -65,6 +65,7 @@ func verdict(result check.Result) *check.Verdict {
 		v.Pipeline = &pipeline.Pipeline{Interval: 50 * time.Millisecond, Delay: 23 * time.Millisecond, Width: 900 * time.Microsecond}
 	case check.Inconclusive:
 		v.Missing = []string{"C6 had nothing to judge: no read was in a session"}
+		v.Unmade = []string{"kill of relay", "topic made anew of broker"}
 	}
 	return v
 }
@@ -115,6 +116,15 @@ func TestPage(t *testing.T) {
 			text, _, _ := strings.Cut(p, "</svg>")
 			if err := wellFormed("<svg " + text + "</svg>"); err != nil {
 				t.Errorf("%s: %v in %s", result, err, text)
+			}
+		}
+		told := map[string]bool{
+			"Changes of keys: 9,100.": true, "Faults: freeze, kill.": true,
+			"topic made anew of broker": result == check.Inconclusive, "reads hit from Δ = 73.9ms on": result == check.Held,
+		}
+		for text, is := range told {
+			if strings.Contains(page, text) != is {
+				t.Errorf("%s: it tells %q: %v", result, text, !is)
 			}
 		}
 		want := 0
