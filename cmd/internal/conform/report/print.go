@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
-	"github.com/freshet-cache/freshet/cmd/internal/doctor/pipeline"
 )
 
 // Print writes the verdict for a person.
@@ -118,12 +117,14 @@ func visibility(b *strings.Builder, v *check.Verdict) {
 	}
 	t.Flush() // into memory
 	if v.Pipeline != nil {
-		fmt.Fprintln(b, carries(v.Pipeline))
+		fmt.Fprintln(b, carries(v))
 	}
 }
 
-// carries is which bounds a stream can carry, and why.
-func carries(p *pipeline.Pipeline) string {
+// carries is which bounds the stream can carry, and why, where that was
+// measured.
+func carries(v *check.Verdict) string {
+	p := v.Pipeline
 	return fmt.Sprintf("checkpoints came every %s and 99.9 %% of them took up to %s, and the clock was known to within %s: reads hit from Δ = %s on",
 		short(p.Interval), short(p.Delay), short(p.Width), short(p.SmallestBound()))
 }
