@@ -50,6 +50,9 @@ func printRing(w io.Writer, r *node.Ring) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\nMEMBER\tSTATE\tWEIGHT\tSLOTS\tSHARE\tMOVED\tOCCUPANCY\tPASSES\tPEERS AT\tCLIENTS AT\tZONE\tVERSION")
 	for _, m := range r.Members {
+		if m.Degraded {
+			m.State += ", degraded"
+		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.1f %%\t%.1f %%\t%.2f\t%.0f %%\t%s\t%s\t%s\t%s\n",
 			m.Name, m.State, m.Weight, m.Slots, 100*m.Share, 100*m.Moved, m.Occupancy, 100*m.Pass, m.Address, m.Clients, m.Zone, m.Version)
 	}

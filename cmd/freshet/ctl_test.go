@@ -16,7 +16,7 @@ func TestCtlRing(t *testing.T) {
 		Problems: []string{"tier: the node at c:1 is away"},
 		Members: []node.RingMember{
 			{Name: "a", State: "serving", Weight: 1, Slots: 8000, Share: 0.488, Moved: 1, Address: "a:6490", Clients: "a:6400", Version: "1"},
-			{Name: "b", State: "serving", Weight: 1, Slots: 8384, Share: 0.512, Moved: 0.177, Occupancy: 0.5, Pass: 0.25, Address: "b:6490", Clients: "b:6400", Zone: "eu-1", Version: "1"},
+			{Name: "b", State: "serving", Degraded: true, Weight: 1, Slots: 8384, Share: 0.512, Moved: 0.177, Occupancy: 0.5, Pass: 0.25, Address: "b:6490", Clients: "b:6400", Zone: "eu-1", Version: "1"},
 		},
 	}
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +31,7 @@ func TestCtlRing(t *testing.T) {
 	for _, want := range []string{
 		"a is serving: ring 7, checksum 00c0ffee, placement rendezvous, rings in force 2",
 		"degraded: tier: the node at c:1 is away",
-		"b       serving  1       8384   51.2 %  17.7 %   0.50       25 %    b:6490    b:6400      eu-1  1",
+		"b       serving, degraded  1       8384   51.2 %  17.7 %   0.50       25 %    b:6490    b:6400      eu-1  1",
 		"users:42           slot 9664",
 		"why                it is yet to move",
 	} {

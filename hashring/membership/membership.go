@@ -273,7 +273,7 @@ func (m *Membership) reconcile(list, known []Peer, now time.Time) ([]Peer, map[s
 		if !now.Before(since.Add(m.options.Grace)) {
 			return false
 		}
-		p.State, p.Occupancy, p.Pass = hashring.Away, 0, 0
+		p.State, p.Occupancy, p.Pass, p.Degraded = hashring.Away, 0, 0, false
 		missing[p.Name] = since
 		return true
 	}

@@ -25,6 +25,10 @@ type Peer struct {
 	Occupancy float64
 	// Pass is the share of its keys that it passes to the next on the ring.
 	Pass float64
+	// Degraded says that it is not all that it can be: it may not hear of
+	// changes, or not reach the source. It serves within its bounds all the same,
+	// so nothing moves for that.
+	Degraded bool
 	// Instance tells one process from another that has its name.
 	Instance uint64
 	// Known says to the one who is told so that it had keys before: one that

@@ -36,6 +36,7 @@ type record struct {
 	Redirects string  `json:"r,omitempty"`
 	Instance  uint64  `json:"i,omitempty"`
 	Known     bool    `json:"k,omitempty"`
+	Degraded  bool    `json:"d,omitempty"`
 }
 
 // Encode returns what a node tells the others of itself. It refuses words that
@@ -47,7 +48,7 @@ func Encode(p Peer) ([]byte, error) {
 	r := record{
 		Name: p.Name, Address: p.Address, Weight: p.Weight, State: uint8(p.State), Zone: p.Zone, Version: p.Version,
 		Occupancy: rounded(p.Occupancy), Pass: rounded(p.Pass),
-		Clients: p.Clients, Redirects: p.Redirects, Instance: p.Instance, Known: p.Known,
+		Clients: p.Clients, Redirects: p.Redirects, Instance: p.Instance, Known: p.Known, Degraded: p.Degraded,
 	}
 	if !p.Joined.IsZero() {
 		r.Joined = p.Joined.UnixMilli()
@@ -75,7 +76,7 @@ func Decode(name, host string, data []byte) (Peer, error) {
 	p := Peer{
 		Member:  hashring.Member{Name: name, Weight: r.Weight, State: hashring.State(r.State), Zone: r.Zone},
 		Address: r.Address, Version: r.Version, Occupancy: r.Occupancy, Pass: r.Pass,
-		Clients: r.Clients, Redirects: r.Redirects, Instance: r.Instance, Known: r.Known,
+		Clients: r.Clients, Redirects: r.Redirects, Instance: r.Instance, Known: r.Known, Degraded: r.Degraded,
 	}
 	if r.Joined != 0 {
 		p.Joined = time.UnixMilli(r.Joined).UTC()

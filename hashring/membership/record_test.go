@@ -18,7 +18,7 @@ func TestRecordFits(t *testing.T) {
 			Name: "n", Weight: 100, State: hashring.Leaving, Zone: word,
 			Joined: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		},
-		Address: word, Clients: word, Redirects: word, Version: word, Occupancy: 123456.78, Pass: 0.95, Instance: 1<<64 - 1, Known: true,
+		Address: word, Clients: word, Redirects: word, Version: word, Occupancy: 123456.78, Pass: 0.95, Instance: 1<<64 - 1, Known: true, Degraded: true,
 	}
 	data, err := Encode(p)
 	if err != nil || len(data) > carried {

@@ -27,6 +27,7 @@ type Ring struct {
 type RingMember struct {
 	Name      string  `json:"name"`
 	State     string  `json:"state"`
+	Degraded  bool    `json:"degraded,omitempty"` // its /readyz says why
 	Address   string  `json:"address"`
 	Clients   string  `json:"clients"`
 	Redirects string  `json:"redirects,omitempty"`
@@ -77,7 +78,7 @@ func (n *Node) Ring(key []byte, now time.Time) *Ring {
 
 func memberOf(rings *hashring.Rings, p membership.Peer, share float64, now time.Time) RingMember {
 	m := RingMember{
-		Name: p.Name, State: p.State.String(), Address: p.Address, Clients: p.Clients, Redirects: p.Redirects,
+		Name: p.Name, State: p.State.String(), Degraded: p.Degraded, Address: p.Address, Clients: p.Clients, Redirects: p.Redirects,
 		Zone: p.Zone, Version: p.Version, Weight: p.Weight, Slots: rings.Owned(p.Name), Share: share,
 		Moved: rings.Moved(p.Name, now), Occupancy: p.Occupancy, Pass: p.Pass,
 	}

@@ -22,9 +22,10 @@ import (
 // tier is the nodes around this one: who is there, who owns what, and the ways
 // to each other.
 type tier struct {
-	config *config.Config
-	log    *slog.Logger
-	name   string
+	config   *config.Config
+	log      *slog.Logger
+	name     string
+	degraded func() bool // whether this node is not all that it can be
 
 	asker      *asker
 	pool       *peer.Pool
@@ -46,6 +47,7 @@ func (n *Node) around() (*tier, error) {
 		return nil, nil
 	}
 	t := &tier{config: n.config, log: n.log, name: c.Name, asker: &asker{last: map[string]time.Time{}}}
+	t.degraded = func() bool { return len(n.problems()) > 0 }
 	t.self = membership.Peer{
 		Member:   hashring.Member{Name: c.Name, Weight: c.Weight, Zone: c.Zone, State: hashring.Starting},
 		Version:  Version(),
@@ -112,16 +114,21 @@ func reached(configured string, taken net.Addr) string {
 
 // said is what this node says of itself.
 func (t *tier) said() membership.Peer {
+	degraded := t.degraded()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.self
+	self := t.self
+	self.Degraded = degraded
+	return self
 }
 
 // announce changes what this node says of itself.
 func (t *tier) announce(change func(*membership.Peer)) {
+	degraded := t.degraded()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.self)
+	t.self.Degraded = degraded
 	if t.gossip != nil {
 		warned(t.log, t.gossip.Announce(t.self))
 	}

@@ -18,7 +18,7 @@ import (
 // among makes the tier of node a among others, of which nothing runs.
 func among(t *testing.T, others ...membership.Peer) *tier {
 	t.Helper()
-	a := &tier{config: config.Default(), log: slog.New(slog.DiscardHandler), name: "a"}
+	a := &tier{config: config.Default(), log: slog.New(slog.DiscardHandler), name: "a", degraded: func() bool { return false }}
 	a.self = membership.Peer{Member: hashring.Member{Name: "a", Weight: 1, State: hashring.Serving}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var err error
