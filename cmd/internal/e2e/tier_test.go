@@ -39,10 +39,20 @@ func fast(t *config.Tier) {
 	t.Debounce, t.AskEvery = config.Duration(50*time.Millisecond), config.Duration(50*time.Millisecond)
 }
 
-// newSeveral prepares nodes of these names, and starts none.
+// newSeveral prepares nodes of these names, and starts none of them.
 func newSeveral(t *testing.T, names ...string) *several {
 	t.Helper()
-	s := &several{shop: newStack(t, everyMapping()...), names: names, ways: map[string]*stack.Forwarder{}, nodes: map[string]*member{}}
+	s := prepared(newStack(t, everyMapping()...), names...)
+	t.Cleanup(s.broker().Close)
+	s.relay()
+	return s
+}
+
+// prepared is a tier of which nothing is started.
+func prepared(shop *shop, names ...string) *several {
+	t := shop.t
+	t.Helper()
+	s := &several{shop: shop, names: names, ways: map[string]*stack.Forwarder{}, nodes: map[string]*member{}}
 	s.config.Node.ProbeInterval = config.Duration(5 * time.Millisecond)
 	fast(&s.config.Tier)
 	for _, name := range names {
@@ -54,8 +64,6 @@ func newSeveral(t *testing.T, names ...string) *several {
 		s.ways[name] = way
 		s.config.Tier.Members = append(s.config.Tier.Members, way.Address())
 	}
-	t.Cleanup(s.broker().Close)
-	s.relay()
 	return s
 }
 
