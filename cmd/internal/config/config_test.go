@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,30 @@ func TestWhatIsGivenAndWhatIsNot(t *testing.T) {
 	} {
 		if !reflect.DeepEqual(e.got, e.want) {
 			t.Errorf("%s: %v, want %v", e.what, e.got, e.want)
+		}
+	}
+}
+
+// What YAML takes for one text is one within braces, too, where the parser sees a
+// mapping.
+func TestAddressesWithinBraces(t *testing.T) {
+	for list, want := range map[string][]string{
+		"127.0.0.1:9092":                    {"127.0.0.1:9092"},
+		"kafka-1:9092, 'kafka-2:9092'":      {"kafka-1:9092", "kafka-2:9092"},
+		"\n  kafka-1:9092,\n  kafka-2:9,\n": {"kafka-1:9092", "kafka-2:9"},
+		"kafka-1: 9092":                     nil,
+		"kafka-1:[9092]":                    nil,
+		"'kafka-1':9092":                    nil,
+	} {
+		c, err := Parse("f.yaml", []byte(minimal+"stream: {kafka: {brokers: ["+list+"]}}\n"), env(nil))
+		if want == nil {
+			if err == nil || !strings.Contains(err.Error(), "stream.kafka.brokers[0]: want a text (in quotes") {
+				t.Errorf("[%s]: %v", list, err)
+			}
+			continue
+		}
+		if err != nil || !slices.Equal(c.Stream.Kafka.Brokers, want) {
+			t.Errorf("[%s]: %v, %v", list, c, err)
 		}
 	}
 }

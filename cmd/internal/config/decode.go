@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // decoder fills settings from a YAML document and gathers every error. It
@@ -87,6 +88,10 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value, tag reflect.St
 			d.mapping(path, n.Values, v)
 			return
 		}
+		if whole, ok := unspaced(n); ok && v.Kind() == reflect.String {
+			v.SetString(whole)
+			return
+		}
 	case *ast.MappingValueNode:
 		if _, scalar := scalarName(v); v.Kind() == reflect.Struct && !scalar {
 			d.mapping(path, []*ast.MappingValueNode{n}, v)
@@ -134,6 +139,21 @@ func text(n ast.ScalarNode) string {
 		return n.Value
 	}
 	return n.GetToken().Value
+}
+
+// unspaced returns the text that has a colon in it and no space behind that, as
+// in {brokers: [kafka:9092]}: within braces the parser takes it for a mapping.
+func unspaced(n *ast.MappingNode) (string, bool) {
+	if len(n.Values) != 1 {
+		return "", false
+	}
+	switch n.Values[0].Value.(type) {
+	case *ast.IntegerNode, *ast.StringNode:
+	default:
+		return "", false
+	}
+	before, behind := n.Values[0].Key.GetToken(), n.Values[0].Value.GetToken()
+	return before.Value + ":" + behind.Value, before.Type == token.StringType && strings.HasPrefix(behind.Origin, behind.Value)
 }
 
 // mapping decodes settings by name. The parser has refused a name given twice.
