@@ -17,7 +17,7 @@ type door struct {
 // sent after the one before it has ended.
 func (j *judge) oneAtATime() {
 	for at, fills := range j.part.fills {
-		slices.SortFunc(fills, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+		slices.SortFunc(fills, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 		for i, f := range fills {
 			j.counts[C9].Judged++
 			j.counts[C9].Fills++

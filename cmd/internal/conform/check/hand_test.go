@@ -97,6 +97,38 @@ func judgeRun(t *testing.T, run history.Run, clock func(int) proxy.Time, records
 	return v
 }
 
+// byHand is a history with its verdict.
+type byHand struct {
+	name    string
+	records []any
+	clock   func(int) proxy.Time // nil: src
+	want    string               // the checks that are violated
+	excused string
+}
+
+func (c byHand) test(t *testing.T) {
+	clock := c.clock
+	if clock == nil {
+		clock = src
+	}
+	v := judgeHand(t, clock, c.records...)
+	var violated, excused []string
+	for _, x := range v.Checks {
+		for range x.Violated {
+			violated = append(violated, x.ID)
+		}
+		for range x.Excused {
+			excused = append(excused, x.ID)
+		}
+	}
+	if got := strings.Join(violated, " "); got != c.want {
+		t.Errorf("violated are %q, and should be %q: %+v", got, c.want, v.Violations)
+	}
+	if got := strings.Join(excused, " "); got != c.excused {
+		t.Errorf("excused are %q, and should be %q", got, c.excused)
+	}
+}
+
 func TestByHand(t *testing.T) {
 	back := func(at int) proxy.Time { // the source's clock is set back by a second at 5500
 		if at > 5500 {
@@ -111,13 +143,7 @@ func TestByHand(t *testing.T) {
 		return src(at)
 	}
 	two := []any{wrote("a:1", 1, 10, 100, 110), wrote("a:1", 2, 20, 5000, 5010)}
-	for _, c := range []struct {
-		name    string
-		records []any
-		clock   func(int) proxy.Time
-		want    string // the checks that are violated
-		excused string
-	}{
+	for _, c := range []byHand{
 		{name: "the older value up to Δ after the newer was acknowledged", records: append(two, got("a:1", 10, 6009, 6011))},
 		{name: "and not from then on", records: append(two, got("a:1", 10, 6010, 6011)), want: "C3"},
 		{name: "either value while the write is under way", records: append(two, got("a:1", 10, 5005, 5006), got("a:1", 20, 5005, 5006))},
@@ -236,28 +262,7 @@ func TestByHand(t *testing.T) {
 			with(wrote("a:1", 2, 20, 5800, 5810), func(w *history.Write) { w.Token = src(4810) }),
 			with(got("a:1", 10, 5700, 5701), func(r *history.Read) { r.Mode, r.Token = history.Token, src(5000) })}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			clock := c.clock
-			if clock == nil {
-				clock = src
-			}
-			v := judgeHand(t, clock, c.records...)
-			var violated, excused []string
-			for _, x := range v.Checks {
-				for range x.Violated {
-					violated = append(violated, x.ID)
-				}
-				for range x.Excused {
-					excused = append(excused, x.ID)
-				}
-			}
-			if got := strings.Join(violated, " "); got != c.want {
-				t.Errorf("violated are %q, and should be %q: %+v", got, c.want, v.Violations)
-			}
-			if got := strings.Join(excused, " "); got != c.excused {
-				t.Errorf("excused are %q, and should be %q", got, c.excused)
-			}
-		})
+		t.Run(c.name, c.test)
 	}
 }
 

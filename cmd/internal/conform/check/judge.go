@@ -124,7 +124,7 @@ func (j *judge) honest(a *answer) {
 	if a.over.source <= a.AsOf {
 		// What was acked after the answer is before its as-of only by a clock
 		// that was set back in between.
-		j.violatedByAge(C2, a, min(a.over.acked, a.Invoked), max(a.over.acked, a.Answered), "%s was overwritten %s before its as-of", a.name(), a.AsOf.Sub(a.over.source))
+		j.violatedByAge(C2, a, min(max(a.over.acked, j.since(a)), a.Invoked), max(a.over.acked, a.Answered), "%s was overwritten %s before its as-of", a.name(), a.AsOf.Sub(a.over.source))
 	}
 }
 
@@ -153,17 +153,26 @@ func (j *judge) fresh(a *answer) {
 		j.violated(id, a.Read, "%s", what)
 		return
 	}
-	j.violatedByAge(id, a, a.over.acked, a.Answered, "%s", what)
+	j.violatedByAge(id, a, j.since(a), a.Answered, "%s", what)
 }
+
+// since is how far back what a node knows of the clocks has a part in an
+// answer. A step that was noticed earlier is no excuse: it empties the node.
+func (j *judge) since(a *answer) history.Time { return a.Invoked.Add(-j.bound(a)) }
 
 // bound is what an answer may be late by. Where the use case prefers stale
 // answers to none, a reply without a proof does not tell which it is.
 func (j *judge) bound(a *answer) time.Duration {
-	own := a.Mode == history.Plain || a.Mode == history.Many
-	if a.Outside || a.Origin == history.NoProof && own {
+	if a.Outside || a.Origin == history.NoProof && a.mayBeStale() {
 		return max(a.Bound, a.useCase.MaxStale)
 	}
 	return a.Bound
+}
+
+// mayBeStale reports whether an answer may be outside the bound, which none is
+// that was asked for with a bound of its own.
+func (a *answer) mayBeStale() bool {
+	return a.useCase.MaxStale > 0 && a.Mode != history.MaxStale && a.Mode != history.Strong
 }
 
 // rule is C4. A fill that was sent after the read arrived satisfies any bound
@@ -175,11 +184,10 @@ func (j *judge) rule(a *answer) {
 		return
 	}
 	j.judgedAnswer(C4, a)
-	own := a.Mode == history.Plain || a.Mode == history.Many || a.Mode == history.Session
 	switch {
 	case a.AsOf > hi:
 		j.violatedByAge(C4, a, a.Invoked, a.Answered, "its as-of is %s ahead of the source's clock", a.AsOf.Sub(hi))
-	case a.Outside && (!own || a.useCase.MaxStale == 0 || a.Token != 0):
+	case a.Outside && !a.mayBeStale():
 		j.violated(C4, a.Read, "answered outside the bound, which nobody asked for")
 	case a.Origin == history.FromFill:
 	case a.Mode == history.Strong:
@@ -245,7 +253,7 @@ func (j *judge) probe(a *answer) {
 		return
 	}
 	wanted := a.line.versions[i]
-	if wanted.acked == forever || a.Invoked < wanted.acked.Add(a.Bound) {
+	if wanted.acked == forever || a.Invoked.Sub(wanted.acked) < a.Bound {
 		return
 	}
 	j.judgedAnswer(C10, a)
@@ -258,8 +266,8 @@ func (j *judge) probe(a *answer) {
 		return
 	}
 	v.Late++
-	if !a.Outside {
-		j.violatedByAge(C10, a, wanted.acked, a.Answered, "answered with %s, %s after %d was acknowledged", a.name(), a.Invoked.Sub(wanted.acked), a.Probe)
+	if !a.Outside && j.bound(a) <= a.Bound {
+		j.violatedByAge(C10, a, j.since(a), a.Answered, "answered with %s, %s after %d was acknowledged", a.name(), a.Invoked.Sub(wanted.acked), a.Probe)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // back is C11, for an answer.
 func (j *judge) back(a *answer) {
-	if !j.recovered(a.Invoked) {
+	if !j.recovered(a.Read) {
 		return
 	}
 	j.judgedAnswer(C11, a)
@@ -22,16 +22,18 @@ func (j *judge) unanswered(r *history.Read) {
 	if r.Probe != 0 {
 		j.visibility(probeKey{int64(r.Bound), j.phase(r.Invoked)}).Unanswered++
 	}
-	if j.recovered(r.Invoked) {
+	if j.recovered(r) {
 		j.judged(C11, r, false)
 		j.violated(C11, r, "not answered: %s", r.Trouble)
 	}
 }
 
-// recovered reports whether there were faults, and all is long over.
-func (j *judge) recovered(at history.Time) bool {
-	p := &j.w.phases[phaseAt(j.w.phases, at)]
-	return p.After && p.Name == Quiet
+// recovered reports whether there were faults, and all was long over until a
+// read had ended: the next one may have come while it was under way.
+func (j *judge) recovered(r *history.Read) bool {
+	i := phaseAt(j.w.phases, r.Invoked)
+	p := &j.w.phases[i]
+	return p.After && p.Name == Quiet && i == phaseAt(j.w.phases, r.Answered)
 }
 
 // A share of hits means something from minShare reads on, and is back when it
