@@ -7,7 +7,9 @@
 // 2021 one point per endpoint by another hash; for a week of March 2026
 // another number of points; until v0.27.34 a bounded search could choose an
 // endpoint that was filtered out). testdata/skipper.json holds results of that
-// commit's own code, and the tests compare all of them.
+// commit's own code, and the tests compare all of them but one kind: by which
+// host Skipper tells candidates apart (scheme_host), where here they are told
+// apart by their places.
 //
 // The ring, in words: an endpoint's points are the XXH64 (seed 0) of its
 // address exactly as it is configured, "-" and 0, 1 … 99. A key belongs to the

@@ -36,6 +36,8 @@ type vectors struct {
 	Bounded []struct {
 		Set      string
 		Factor   float64 `json:"balance_factor"`
+		Average  float64 `json:"avg_incl_arrival"`
+		Moved    int     `json:"moved_of_200"`
 		Inflight []int
 		Target   float64
 		Choices  []choice
@@ -69,6 +71,7 @@ type vectors struct {
 		Endpoints, Keys int
 		Max             float64 `json:"max_over_mean"`
 		Min             float64 `json:"min_over_mean"`
+		Spread          float64 `json:"cv"`
 		Moved           float64 `json:"moved_on_add_one"`
 		Needless        float64 `json:"moved_between_old"`
 	} `json:"ring_statistics"`
@@ -174,6 +177,15 @@ func TestRingsAreSkippers(t *testing.T) {
 					t.Errorf("%q is at %s, want %s", c.Key, want.Endpoints[got], c.Endpoint)
 				}
 			}
+			left := map[string]float64{} // by address: an endpoint may be listed twice
+			for i, share := range owned(r) {
+				left[want.Endpoints[i]] += share - want.Owned[i]
+			}
+			for address, rest := range left {
+				if math.Abs(rest) > 1e-9 {
+					t.Errorf("the share of %s is off by %v", address, rest)
+				}
+			}
 		})
 	}
 }
@@ -185,6 +197,25 @@ func (r *Ring) point(i int) (hash uint64, owner int) {
 		bucket++
 	}
 	return uint64(bucket)<<(64-r.width) | r.points[i]>>r.width, r.owner(i)
+}
+
+// owned returns which part of all hashes each endpoint has.
+func owned(r *Ring) []float64 {
+	shares := make([]float64, len(r.points))
+	last, _ := r.point(len(r.points) - 1)
+	for i := range r.points {
+		hash, owner := r.point(i)
+		shares[owner] += math.Ldexp(float64(hash-last), -64)
+		last = hash
+	}
+	return shares[:r.endpoints()]
+}
+
+func (r *Ring) endpoints() (n int) {
+	for i := range r.points {
+		n = max(n, r.owner(i)+1)
+	}
+	return n
 }
 
 func sum(r *Ring) string {
@@ -217,10 +248,14 @@ func TestStatisticsAreSkippers(t *testing.T) {
 				}
 			}
 		}
-		mean := float64(want.Keys) / float64(n)
+		mean, squares := float64(want.Keys)/float64(n), 0.0
+		for _, count := range counts {
+			squares += (float64(count) - mean) * (float64(count) - mean)
+		}
 		for what, pair := range map[string][2]float64{
 			"max over mean": {float64(slices.Max(counts)) / mean, want.Max},
 			"min over mean": {float64(slices.Min(counts)) / mean, want.Min},
+			"spread":        {math.Sqrt(squares/float64(n)) / mean, want.Spread},
 			"moved":         {float64(moved) / float64(want.Keys), want.Moved},
 			"needless":      {float64(needless) / float64(want.Keys), want.Needless},
 		} {
@@ -236,11 +271,21 @@ func TestBoundedLoadIsSkippers(t *testing.T) {
 	for i, b := range v.Bounded {
 		r := v.set(t, b.Set)
 		limit := Limit(b.Inflight, everyone, b.Factor)
-		if limit != b.Target {
+		if limit != b.Target || limit != b.Average*b.Factor {
 			t.Errorf("%d: limit %v, want %v", i, limit, b.Target)
 		}
+		admitted := func(e int) bool { return float64(b.Inflight[e]) <= limit }
+		moved := 0
+		for _, key := range v.Sequences[0].Keys { // 200
+			if hash := Hash(key); r.First(hash, admitted) != r.Owner(hash) {
+				moved++
+			}
+		}
+		if moved != b.Moved {
+			t.Errorf("%d: %d of 200 keys are elsewhere than without a bound, want %d", i, moved, b.Moved)
+		}
 		for _, c := range b.Choices {
-			got := r.First(Hash(c.Key), func(e int) bool { return float64(b.Inflight[e]) <= limit })
+			got := r.First(Hash(c.Key), admitted)
 			if got != c.Index {
 				t.Errorf("%d: %q is at %d, want %d", i, c.Key, got, c.Index)
 			}
