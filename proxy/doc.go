@@ -2,9 +2,8 @@
 // read must be, and the one interface everything that can answer a key has.
 //
 // A database is a [Source]. The cache is a Source that remembers, over a
-// Source. A batcher, a peer, a router are Sources too. A [Stage] wraps a
-// Source into another, and [Chain] puts stages in front of one; a stage never
-// knows which other stages there are.
+// Source. A peer, a router are Sources too. A [Stage] wraps a Source into
+// another, and never knows which other stages there are.
 //
 // Units and shapes: a key is "usecase:part[:part…]" and 1 to 512 bytes long
 // ([MaxKeyBytes]); a [Time] is in nanoseconds of the source's own clock; a

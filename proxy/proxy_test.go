@@ -1,9 +1,7 @@
 package proxy
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -146,33 +144,5 @@ func TestCatalogKey(t *testing.T) {
 	text := []byte("users:42")
 	if n := testing.AllocsPerRun(100, func() { _, _ = c.Key(text) }); n != 0 {
 		t.Errorf("a key costs %v allocations", n)
-	}
-}
-
-// named is a stage that writes its name on the way down.
-type named struct {
-	Source
-	name string
-	seen *[]string
-}
-
-func (n named) Load(ctx context.Context, reqs []Request, results []Result) {
-	*n.seen = append(*n.seen, n.name)
-	if n.Source != nil {
-		n.Source.Load(ctx, reqs, results)
-	}
-}
-
-func TestChainPutsTheFirstStageOutermost(t *testing.T) {
-	var seen []string
-	stage := func(name string) Stage {
-		return func(next Source) Source { return named{next, name, &seen} }
-	}
-	Chain(named{nil, "source", &seen}, stage("acl"), stage("cache")).Load(t.Context(), nil, nil)
-	if got := fmt.Sprint(seen); got != "[acl cache source]" {
-		t.Error(got)
-	}
-	if bare := (named{nil, "source", &seen}); Chain(bare) != Source(bare) {
-		t.Error("a chain of no stages is the source itself")
 	}
 }

@@ -23,14 +23,6 @@ type Source interface {
 // Stage wraps a Source into another.
 type Stage func(Source) Source
 
-// Chain puts stages in front of a source; the first stage is the outermost.
-func Chain(s Source, stages ...Stage) Source {
-	for i := len(stages) - 1; i >= 0; i-- {
-		s = stages[i](s)
-	}
-	return s
-}
-
 // Scanner is a Source that can list the keys of a use case.
 type Scanner interface {
 	// Scan returns the keys behind one, in an order of the source's own, at
