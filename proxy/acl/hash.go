@@ -37,8 +37,8 @@ func Hash(password []byte) (string, error) {
 	return a.String(), nil
 }
 
-// IsHash reports whether the text of a password is meant to be its hash.
-func IsHash(text string) bool {
+// isHash reports whether the text of a password is meant to be its hash.
+func isHash(text string) bool {
 	return strings.HasPrefix(text, "$argon2") || strings.HasPrefix(text, "$2")
 }
 

@@ -78,7 +78,7 @@ func (u *Users) add(catalog *proxy.Catalog, given User) (err error) {
 		return err
 	}
 	who.rights.Caller = &proxy.Caller{Name: given.Name, Low: given.Low}
-	if IsHash(given.Password) {
+	if isHash(given.Password) {
 		if who.hash, err = parseHash(given.Password); err != nil {
 			return fmt.Errorf("password: %w", err)
 		}
