@@ -23,6 +23,8 @@ func TestAbout(t *testing.T) {
 		CONFIG GET nobody => *0
 		CONFIG SET maxmemory 1 => -ERR settings are changed in the node's configuration file
 		CONFIG NOBODY => -ERR unknown subcommand 'NOBODY'. Try CONFIG HELP.
+		CONFIG HELP => *3 +CONFIG <subcommand> [<arg> ...]. Subcommands are: +GET +    What Redis' settings would be here, by patterns.
+		CONFIG HELP GET => -ERR unknown subcommand 'HELP'. Try CONFIG HELP.
 		CLIENT TRACKING ON => -ERR client-side caching is not offered: read with a bound, and keep nothing beyond it
 		CLIENT NO-EVICT on => +OK
 		CLIENT NO-TOUCH maybe => -ERR syntax error
@@ -37,6 +39,32 @@ func TestAbout(t *testing.T) {
 	time := do(newSession(t, newFake()), "TIME\r\n")
 	if !strings.HasPrefix(time, "*2\r\n$10\r\n") {
 		t.Errorf("TIME: %q", time)
+	}
+}
+
+// Whoever is told to try HELP is helped: but strangers are told nothing.
+func TestHelp(t *testing.T) {
+	s := newFake()
+	c := New(catalog(t), s, s, Options{Cluster: newTier()})
+	for _, top := range c.rows {
+		if top.subs == nil {
+			continue
+		}
+		session := c.NewSession()
+		if top.name == "cluster" {
+			session.Redirect()
+		}
+		got := do(session, top.name+" help\r\n")
+		for _, sub := range top.subs {
+			if line := "\r\n+" + strings.ToUpper(sub.name) + "\r\n+    " + sub.summary + "\r\n"; !strings.Contains(got, line) {
+				t.Errorf("%s help does not tell of %s: %q", top.name, sub.name, got)
+			}
+		}
+		stranger := c.NewSession()
+		stranger.enter(nil)
+		if got := do(stranger, top.name+" help\r\n"); got != noAuth {
+			t.Errorf("%s help before AUTH: %q", top.name, got)
+		}
 	}
 }
 

@@ -78,5 +78,5 @@
 // behalf.go, freshness.go, apart.go, topology.go, redirect.go, and then the commands themselves: read.go, key.go,
 // hash.go, write.go, hashwrite.go, scan.go, freshet.go, guarantee.go, hello.go,
 // connection.go, clients.go, kill.go, quiet.go, multi.go, cluster.go, about.go,
-// info.go.
+// help.go, info.go.
 package command

@@ -18,8 +18,10 @@ func notOffered(name string) refusal {
 		return "ERR publish and subscribe are not offered: changes are in the stream, from which this node has them, too"
 	case "monitor":
 		return "ERR MONITOR is not offered: it would show one user the rows of another"
-	case "keys", "randomkey":
+	case "keys":
 		return "ERR KEYS is not offered, as it would read whole tables at once: use SCAN"
+	case "randomkey":
+		return "ERR RANDOMKEY is not offered, as keys are in the database: use SCAN"
 	case "flushall", "flushdb":
 		return "ERR rows are not deleted all at once here: FRESHET.INVALIDATE USECASE drops what is cached of a use case"
 	case "rename", "renamenx", "copy", "move":
@@ -37,7 +39,7 @@ func notOffered(name string) refusal {
 	case "cluster|replicas", "cluster|slaves", "cluster|replicate", "cluster|failover", "cluster|count-failure-reports":
 		return "ERR nodes have no replicas: any node answers for any key"
 	case "cluster|addslots", "cluster|addslotsrange", "cluster|delslots", "cluster|delslotsrange", "cluster|flushslots", "cluster|setslot",
-		"cluster|bumpepoch", "cluster|forget", "cluster|meet", "cluster|reset", "cluster|saveconfig", "cluster|set-config-epoch", "cluster|links", "cluster|help":
+		"cluster|bumpepoch", "cluster|forget", "cluster|meet", "cluster|reset", "cluster|saveconfig", "cluster|set-config-epoch", "cluster|links":
 		return "ERR not offered: who owns which slot follows from the members of the tier, and is told by SLOTS, SHARDS and NODES"
 	case "memory|stats", "memory|doctor", "memory|malloc-stats", "memory|purge":
 		return "ERR not offered: INFO memory and the metrics of the admin port tell what is held"

@@ -184,6 +184,8 @@ func (s *Session) run(cmd *command, args [][]byte) {
 		s.refuse(s.unknown(args))
 	case top.subs == nil || len(args) < 2:
 		s.refuse(s.misused(top, top.name, args))
+	case isHelp(args):
+		s.help(top)
 	case top.sub(args[1]) == nil:
 		s.refuse(s.unknownSub(top, args))
 	default:
