@@ -7,6 +7,9 @@
 //	freshet relay --config FILE     ship the database's changes to Kafka
 //	freshet conform --embedded      prove the bound: writers, readers and faults, and a verdict
 //	freshet doctor --config FILE    check what a deployment's promise rests on
+//	freshet ctl ring                show a tier as one of its nodes sees it
+//	freshet healthcheck             ask whether a node or relay is ready
+//	freshet hash-password           print the hash of a password
 //	freshet --print-defaults        every setting, with its default
 //	freshet version
 //

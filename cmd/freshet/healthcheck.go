@@ -14,7 +14,7 @@ const healthcheckTimeout = 3 * time.Second
 // for images that hold nothing else which could ask.
 func healthcheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	f := flags("healthcheck", "[--admin ADDR]", stdout)
-	admin := f.String("admin", "127.0.0.1:6480", "the admin address of a node, or of a relay (127.0.0.1:6481 by default)")
+	admin := f.String("admin", "127.0.0.1:6480", "the admin address of a node, or of a relay, whose default is 127.0.0.1:6481")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}

@@ -92,7 +92,13 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			return c.run(ctx, rest, stdout, stderr)
 		}
 	}
-	return &usageError{fmt.Sprintf("there is no command %q", name)}
+	reason := fmt.Sprintf("there is no command %q", name)
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, name+" ") {
+			reason += fmt.Sprintf(", but %q", c.name)
+		}
+	}
+	return &usageError{reason}
 }
 
 func help(w io.Writer) {

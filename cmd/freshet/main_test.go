@@ -45,6 +45,15 @@ func TestWrongCallsExitWith2(t *testing.T) {
 	}
 }
 
+// Half a name is told its other half.
+func TestHalfACommand(t *testing.T) {
+	for _, args := range [][]string{{"ctl"}, {"ctl", "--help"}, {"ctl", "rings"}} {
+		if code, _, stderr := called(t, args...); code != 2 || !strings.Contains(stderr, `there is no command "ctl", but "ctl ring"`) {
+			t.Errorf("%q: exit code %d, %q", args, code, stderr)
+		}
+	}
+}
+
 func TestHelpExitsWith0(t *testing.T) {
 	for _, c := range []struct {
 		args []string
