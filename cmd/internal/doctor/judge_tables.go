@@ -136,12 +136,18 @@ func judgePublication(f *Facts) (out findings) {
 	}
 	seen := map[string]bool{}
 	for i := range f.Database.Tables {
-		if t := &f.Database.Tables[i]; t.Table != nil && !seen[t.Name.SQL()] {
+		if t := &f.Database.Tables[i]; publishable(t) && !seen[t.Name.SQL()] {
 			seen[t.Name.SQL()] = true
 			judgeMember(f, t, &out)
 		}
 	}
 	return out
+}
+
+// publishable reports whether a mapped table may be in a publication: a view or
+// a foreign table may not, and is told of by its keys.
+func publishable(t *postgres.Inspected) bool {
+	return t.Table != nil && (t.Table.Kind == 'r' || t.Table.Kind == 'p')
 }
 
 // partitioned reports whether a mapped table has partitions.
@@ -162,7 +168,7 @@ func mayPublish(f *Facts) bool {
 func missingPublication(f *Facts) Finding {
 	var tables []string
 	for i := range f.Database.Tables {
-		if t := &f.Database.Tables[i]; t.Table != nil {
+		if t := &f.Database.Tables[i]; publishable(t) {
 			tables = append(tables, t.Name.SQL())
 		}
 	}
@@ -195,7 +201,9 @@ func judgeMember(f *Facts, t *postgres.Inspected, out *findings) {
 	if !m.In && mayPublish(f) {
 		missing.Level, missing.Why = Note, "the relay adds it when it starts"
 	}
-	out.check(m.In, missing)
+	if m.In || m.Above == "" { // else adding it would change nothing
+		out.check(m.In, missing)
+	}
 	again := sql("the owner of both", "ALTER PUBLICATION "+p+" DROP TABLE "+t.Name.SQL(), add)
 	out.check(!m.Rows, Finding{Check: "row filter", About: t.Name.String(), Level: Error, Found: ifElse(m.Rows, "only some rows are published", "all rows are published"),
 		Wanted: "all rows", Why: "a row that the filter does not let through changes, and its entry stays", Mend: again})

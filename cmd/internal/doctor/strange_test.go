@@ -5,8 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/freshet-cache/freshet/proxy/source/postgres"
 )
 
 // Whatever stands in the place of Kafka Connect: what to do is said, and the
@@ -71,5 +74,34 @@ func TestWordsOfOthersArePlain(t *testing.T) {
 		if strings.ContainsAny(text, "\x1b\x07\u009b") || !strings.Contains(text, "sh\ufffd[2Jop") {
 			t.Errorf("printed %q", text)
 		}
+	}
+}
+
+// What cannot be published, or under another name alone, is not to be added to a
+// publication: the server would refuse that, or it would change nothing.
+func TestWhatCannotBePublished(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*postgres.Inspected)
+		want   []string
+	}{
+		{"a view", func(x *postgres.Inspected) { x.Table.Kind = 'v' }, nil},
+		{"what a view keeps", func(x *postgres.Inspected) { x.Table.Kind = 'm' }, nil},
+		{"a table elsewhere", func(x *postgres.Inspected) { x.Table.Kind = 'f' }, nil},
+		{"a partition", func(x *postgres.Inspected) { x.Published.Above = "log.all" }, []string{"error partition (log.visits)"}},
+	} {
+		f := relayed(t)
+		x := &f.Database.Tables[2]
+		x.Published.In = false
+		c.change(x)
+		if got := unfine(judgePublication(f)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	f := relayed(t)
+	f.Database.Publication.Found = false
+	f.Database.Tables[2].Table.Kind = 'v'
+	if made := missingPublication(f).Mend.SQL[0]; strings.Contains(made, "visits") || !strings.Contains(made, `FOR TABLE "public"."users" WITH`) {
+		t.Errorf("it is to be made with a view: %s", made)
 	}
 }
