@@ -90,7 +90,10 @@ func (d *dealer) file(path string) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			err = &FormatError{What: fmt.Sprintf("a line of it has at most %d bytes", maxLine)}
+		case err == nil:
 			err = d.line(line)
 		}
 		if err != nil {

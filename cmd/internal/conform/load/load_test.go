@@ -44,6 +44,7 @@ func TestRepliesAreUnderstood(t *testing.T) {
 	}{
 		{"value", &value, command{args: []string{"GET"}}, text("7.12"), history.Read{Value: 12}},
 		{"another row's value", &value, command{args: []string{"GET"}}, text("8.12"), history.Read{Odd: "“8.12”"}},
+		{"far too much", &value, command{args: []string{"GET"}}, text(strings.Repeat("\x00", 1<<20)), history.Read{Odd: "“" + strings.Repeat("\x00", 1000) + "…” of 1048576 bytes"}},
 		{"nothing", &value, command{args: []string{"GET"}}, client.Reply{Null: true}, history.Read{}},
 		{"refused", &value, command{args: []string{"GET"}}, client.Reply{Err: client.Refusal("ERR no")}, history.Read{Trouble: history.Refused}},
 		{"unavailable", &value, command{args: []string{"GET"}}, client.Reply{Err: client.Refusal("UNAVAILABLE x")}, history.Read{Trouble: history.Unavailable}},

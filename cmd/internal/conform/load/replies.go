@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -44,8 +45,19 @@ func (r *read) value(reply *client.Reply) {
 	}
 	var ok bool
 	if r.Value, ok = r.useCase.Value(reply.Text, r.id); !ok {
-		r.Odd = "“" + reply.Text + "”"
+		r.Odd = odd(reply.Text)
 	}
+}
+
+// maxOdd is how much of a reply is written down that is no value: one may be as
+// long as a whole page of the history.
+const maxOdd = 1000
+
+func odd(text string) string {
+	if len(text) > maxOdd {
+		return fmt.Sprintf("“%s…” of %d bytes", text[:maxOdd], len(text))
+	}
+	return "“" + text + "”"
 }
 
 // Value reads what GET gives of a row, and reports whether it is that row's.
