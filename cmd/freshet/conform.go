@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/config"
@@ -43,6 +45,11 @@ type conformCall struct {
 }
 
 func conformance(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	// Who reads what is told may go away (| head). That is no reason to end in the
+	// midst of somebody's database: writing fails then, and what was begun is ended.
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGPIPE)
+	defer signal.Stop(deaf)
 	c, err := conformCalled(args, stdout)
 	if err != nil {
 		return err
@@ -88,7 +95,7 @@ func conformCalled(args []string, stdout io.Writer) (*conformCall, error) {
 		return nil, err
 	}
 	if *until != "" {
-		c.Until = strings.Split(*until, ",")
+		c.Until = named(*until)
 	}
 	c.mutant = *mutant
 	return c, c.complete()
@@ -122,6 +129,11 @@ func (c *conformCall) complete() error {
 	case c.Duration < 5*time.Second:
 		return &usageError{"conform: --duration is at least 5s"}
 	}
+	for _, name := range c.Until {
+		if !check.Named(name) {
+			return &usageError{fmt.Sprintf("conform: --until names checks, from C0 to C11, and %q is none", name)}
+		}
+	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64N(1_000_000)
 	}
@@ -130,7 +142,7 @@ func (c *conformCall) complete() error {
 		c.NoFaults = true
 	case "all":
 	default:
-		c.Options.Faults = strings.Split(c.faults, ",")
+		c.Options.Faults = named(c.faults)
 	}
 	if c.mutant != "" {
 		c.Part = append(c.Part, "--mutant", c.mutant)
@@ -141,6 +153,15 @@ func (c *conformCall) complete() error {
 	var err error
 	c.Executable, err = os.Executable()
 	return err
+}
+
+// named are the names of a list.
+func named(list string) []string {
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
 }
 
 // print prints what is to be done before a run against a deployment that is
@@ -198,7 +219,9 @@ func (c *conformCall) against(ctx context.Context, stdout, stderr io.Writer) (*c
 	} else {
 		c.Command += fmt.Sprintf(" --faults %q", c.faults)
 	}
-	fmt.Fprintf(stdout, "%s\n", c.Command)
+	if _, err := fmt.Fprintf(stdout, "%s\n", c.Command); err != nil {
+		return nil, err
+	}
 	return start(ctx, c.Options)
 }
 

@@ -23,6 +23,7 @@ func TestConformIsEnded(t *testing.T) {
 		after  []time.Duration
 	}{
 		{"interrupted", syscall.SIGINT, []time.Duration{0, 50 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond, 4 * time.Second}},
+		{"hung up", syscall.SIGHUP, []time.Duration{400 * time.Millisecond}},
 		{"killed", syscall.SIGKILL, []time.Duration{100 * time.Millisecond, 3 * time.Second}},
 	} {
 		for _, after := range c.after {

@@ -28,7 +28,7 @@ func conforms(t *testing.T, args ...string) (code int, stdout, out string) {
 // A short run with faults whose promise is kept. On a machine that is busy
 // with other tests it may prove too little, which is status 3.
 func TestConform(t *testing.T) {
-	code, stdout, out := conforms(t, "--seed", "1", "--duration", "8s", "--faults", "kill,stream doubled")
+	code, stdout, out := conforms(t, "--seed", "1", "--duration", "8s", "--faults", "kill, stream doubled")
 	if code != 0 && code != 3 {
 		t.Errorf("exit code %d:\n%s", code, stdout)
 	}
@@ -76,6 +76,7 @@ func TestConformRefusesWhatDoesNotGoTogether(t *testing.T) {
 		"--postgres is 15 or 17":                                   {"--stack", "--postgres", "9"},
 		"--debezium is of --stack":                                 {"--embedded", "--debezium"},
 		"--visibility makes a fault of its own":                    {"--embedded", "--visibility", "--faults", "kill"},
+		"--until names checks, from C0 to C11, and \"c3\" is none": {"--embedded", "--until", "C2, c3"},
 		"--nodes is from 1 to 8":                                   {"--stack", "--nodes", "9"},
 		"--print-use-cases and --print-sql are of --config":        {"--stack", "--print-sql"},
 	} {

@@ -186,6 +186,16 @@ const (
 
 func (id ID) String() string { return fmt.Sprintf("C%d", int(id)) }
 
+// Named reports whether a check has that name.
+func Named(name string) bool {
+	for id := range checks {
+		if id.String() == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Says is a check in one sentence.
 func (id ID) Says() string {
 	return [checks]string{
