@@ -30,7 +30,13 @@ type sourceClock struct {
 }
 
 func newSourceClock(samples []history.Clock, faults []span) *sourceClock {
-	c := &sourceClock{samples: slices.Clone(samples), steps: slices.Clone(faults)}
+	c := &sourceClock{samples: slices.Clone(samples)}
+	for _, f := range faults {
+		if f.to != forever {
+			f.to = f.to.Add(noticeTime) // who made it may not have waited
+		}
+		c.steps = append(c.steps, f)
+	}
 	slices.SortFunc(c.samples, func(a, b history.Clock) int { return cmp.Compare(a.At, b.At) })
 	for i := 1; i < len(c.samples); i++ {
 		before, after := c.samples[i-1], c.samples[i]
