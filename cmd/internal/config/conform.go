@@ -72,6 +72,9 @@ func (c *Config) validateConform(bad reporter) {
 		if fault.Name == "" {
 			bad(at("name"), "is required; say what goes wrong, as the report is to call it")
 		}
+		if fault.Name == "healthy" || fault.Name == "recovering" {
+			bad(at("name"), "is what the report calls times without faults; say what goes wrong")
+		}
 		if fault.Begin == "" {
 			bad(at("begin"), "is required; write the command that makes it begin")
 		}

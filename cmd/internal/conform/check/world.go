@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,9 @@ func (r *records) world() (*world, error) {
 	w.unmade = unmade(w.run.Faults, r.faults)
 	var stepped []span
 	for _, e := range all {
+		if e.name == "" || e.name == Quiet || e.name == Recovering {
+			return nil, &FormatError{What: fmt.Sprintf("a fault is called %q, as times without one are", e.name)}
+		}
 		if e.clocks {
 			stepped = append(stepped, e.span)
 		}
