@@ -20,7 +20,7 @@ func examine(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	f.DurationVar(&o.Watch, "watch", 10*time.Second, "how long the topics are watched, to measure the stream; 0s: not at all")
 	f.DurationVar(&o.Outage, "outage", time.Hour, "the longest for which a node, a relay or Kafka is planned to be away")
 	nodes := f.String("node", "", "admin ports of running nodes, with commas between them; none: node.admin")
-	f.StringVar(&o.Relay, "relay", "", "admin port of the running relay; none: relay.admin")
+	relays := f.String("relay", "", "admin ports of running relays, with commas between them; none: relay.admin")
 	f.StringVar(&o.Connect, "connect", "", "Debezium: URL of Kafka Connect's REST interface")
 	f.StringVar(&o.Connector, "connector", "", "Debezium: file of a connector's settings, JSON or properties, instead")
 	plan := f.Bool("debezium", false, "print what a connector has to be told: SQL and settings")
@@ -47,6 +47,9 @@ func examine(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	if *nodes != "" {
 		o.Nodes = strings.Split(*nodes, ",")
+	}
+	if *relays != "" {
+		o.Relays = strings.Split(*relays, ",")
 	}
 	if *plan {
 		return plans(ctx, c, o, *topics, *asJSON, stdout)

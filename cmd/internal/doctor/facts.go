@@ -26,7 +26,7 @@ type Facts struct {
 	Clock      Clock
 	Topics     []Topic
 	Nodes      []Endpoint
-	Relay      *Endpoint
+	Relays     []Endpoint
 	Connectors []Connector
 	Connect    error // why there is none
 }

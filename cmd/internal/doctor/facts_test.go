@@ -96,7 +96,10 @@ func relayed(t *testing.T) *Facts {
 		Topics:   []Topic{{Name: "changes", Facts: topicFacts("changes"), Stream: streamOf("freshet")}},
 		Replicas: []Replica{{Facts: &postgres.ReplicaFacts{Standby: true, Checkpoint: 1000, Clock: proxy.Time(time.Second)}}},
 		Nodes:    []Endpoint{{Address: "10.0.0.8:6480", Ready: true, Metrics: Metrics{"freshet_watermark_age_seconds": 0.1, "freshet_clock_width_seconds": 0.002, `freshet_cdc_gaps_total{reason="start"}`: 4}}},
-		Relay:    &Endpoint{Address: "10.0.0.7:6481", Ready: true, Metrics: Metrics{"freshet_relay_lag_seconds": 0.05, "freshet_relay_postgres_slot_lag_seconds": 0.3}},
+		Relays: []Endpoint{
+			{Address: "10.0.0.6:6481", Problems: []string{"source: it is read by process 7, 'freshet relay' from 10.0.0.7: this relay stands by until that ends"}, Metrics: Metrics{}},
+			{Address: "10.0.0.7:6481", Ready: true, Metrics: Metrics{"freshet_relay_lag_seconds": 0.05, "freshet_relay_postgres_slot_lag_seconds": 0.3}},
+		},
 	}
 	for _, u := range f.Config.UseCases {
 		f.Database.Tables = append(f.Database.Tables, mapped(row.Spec{Name: u.Name, Table: u.Table, Key: u.Key, ReadOnly: u.ReadOnly, Replica: u.ReadFrom == "replica"}))
@@ -108,7 +111,7 @@ func relayed(t *testing.T) *Facts {
 func captured(t *testing.T) *Facts {
 	f := relayed(t)
 	f.Config = configured(t, debeziumConfig)
-	f.Relay, f.Replicas = nil, nil
+	f.Relays, f.Replicas = nil, nil
 	f.Database.Server.Remote = false
 	f.Database.Slot.Reader, f.Database.Slot.Name, f.Database.Publication.Name = "'Debezium Streaming' from 10.0.0.9", "debezium", "dbz_publication"
 	f.Database.Tables = []postgres.Inspected{mapped(row.Spec{Name: "users", Table: "users"}), mapped(row.Spec{Name: "visits", Table: "log.visits"})}

@@ -15,7 +15,7 @@ type Options struct {
 	Watch     time.Duration // how long each topic is watched; 0: not at all
 	Outage    time.Duration // the longest for which a node, a relay or Kafka is planned to be away
 	Nodes     []string      // admin ports of nodes; none: node.admin
-	Relay     string        // admin port of the relay; "": relay.admin
+	Relays    []string      // admin ports of relays; none: relay.admin
 	Connect   string        // Kafka Connect's REST interface; "": none
 	Connector string        // file of a connector's settings; "": none
 }
@@ -32,7 +32,7 @@ func Gather(ctx context.Context, c *config.Config, o Options) *Facts {
 	g.reach.Postgres.ConnectTimeout, g.reach.Log.ConnectTimeout = patience, patience
 	g.reach.Postgres.StatementTimeout = patience
 	g.connectors(ctx) // what a connector calls its slot is looked for in the database
-	g.together(ctx, g.source, g.accepted, g.shippable, g.replicas, g.clockAndTopics, g.nodes, g.relay)
+	g.together(ctx, g.source, g.accepted, g.shippable, g.replicas, g.clockAndTopics, g.nodes, g.relays)
 	return g.facts
 }
 

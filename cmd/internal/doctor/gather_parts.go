@@ -63,25 +63,27 @@ func (g *gatherer) nodes(ctx context.Context) {
 	if len(addresses) == 0 {
 		addresses = []string{g.facts.Config.Node.Admin}
 	}
-	addresses = slices.DeleteFunc(slices.Clone(addresses), anyPort)
-	g.facts.Nodes = make([]Endpoint, len(addresses))
-	var all sync.WaitGroup
-	for i, address := range addresses {
-		all.Go(func() { g.facts.Nodes[i] = endpoint(ctx, address) })
-	}
-	all.Wait()
+	g.facts.Nodes = endpoints(ctx, addresses)
 }
 
-func (g *gatherer) relay(ctx context.Context) {
-	address := g.options.Relay
-	if address == "" && !g.facts.debezium() {
-		address = g.facts.Config.Relay.Admin
+func (g *gatherer) relays(ctx context.Context) {
+	addresses := g.options.Relays
+	if len(addresses) == 0 && !g.facts.debezium() {
+		addresses = []string{g.facts.Config.Relay.Admin}
 	}
-	if address == "" || anyPort(address) {
-		return
+	g.facts.Relays = endpoints(ctx, addresses)
+}
+
+// endpoints asks admin ports, but those that nobody knows.
+func endpoints(ctx context.Context, addresses []string) []Endpoint {
+	addresses = slices.DeleteFunc(slices.Clone(addresses), anyPort)
+	out := make([]Endpoint, len(addresses))
+	var all sync.WaitGroup
+	for i, address := range addresses {
+		all.Go(func() { out[i] = endpoint(ctx, address) })
 	}
-	e := endpoint(ctx, address)
-	g.facts.Relay = &e
+	all.Wait()
+	return out
 }
 
 // anyPort reports whether an address leaves the port to the system, so that

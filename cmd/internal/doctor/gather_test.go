@@ -55,8 +55,8 @@ func closed(t *testing.T) string {
 func TestBeforeAnythingRuns(t *testing.T) {
 	c := shop(t, "")
 	c.Stream.Kafka.Brokers = []string{closed(t)}
-	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{closed(t)}, Relay: closed(t)})
-	want := []string{"error topic (freshet)", "note clock", "note node (" + f.Nodes[0].Address + ")", "note outbox", "note relay (" + f.Relay.Address + ")"}
+	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{closed(t)}, Relays: []string{closed(t)}})
+	want := []string{"error topic (freshet)", "note clock", "note node (" + f.Nodes[0].Address + ")", "note outbox", "note relay (" + f.Relays[0].Address + ")"}
 	if got := unfine(judge(f)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
@@ -121,7 +121,7 @@ func TestWhileItRuns(t *testing.T) {
 	}
 	var f *Facts
 	for watch := 200 * time.Millisecond; ; watch *= 2 { // a machine that is busy with other tests sees less in the same time
-		f = Gather(t.Context(), c, Options{Watch: watch, Outage: time.Hour, Nodes: []string{n.Admin()}, Relay: r.Admin()})
+		f = Gather(t.Context(), c, Options{Watch: watch, Outage: time.Hour, Nodes: []string{n.Admin()}, Relays: []string{r.Admin()}})
 		if s := f.Topics[0].Stream; s != nil && s.Samples > 0 || watch > time.Minute {
 			break
 		}
@@ -139,6 +139,40 @@ func TestWhileItRuns(t *testing.T) {
 	}
 	if s.Last == nil || s.Last.Slot != "freshet" || s.Last.Source != f.Clock.Source || s.Last.Partitions != 2 {
 		t.Errorf("the stream is %+v, the source %+v", s.Last, f.Clock.Source)
+	}
+}
+
+// A relay that waits for another one to end says so, and nothing is wrong with
+// that.
+func TestARelayThatStandsBy(t *testing.T) {
+	c := shop(t, "")
+	broker, err := node.OpenBroker("127.0.0.1:0", t.TempDir(), c.Stream.Kafka.Topic, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(broker.Close)
+	c.Stream.Kafka.Brokers = []string{broker.Address()}
+	o := Options{Outage: time.Hour}
+	for range 2 {
+		r, err := node.OpenRelay(t.Context(), c, slog.New(slog.NewTextHandler(t.Output(), nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, r.Run)
+		o.Relays = append(o.Relays, r.Admin())
+	}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // which is first, nobody knows
+		f := Gather(t.Context(), c, o)
+		one, two := &f.Relays[0], &f.Relays[1]
+		if one.standsBy() != two.standsBy() && one.Ready != two.Ready {
+			if bad := unfine(judgeRelays(f), "warning relay lag ("+one.Address+")", "warning relay lag ("+two.Address+")"); len(bad) > 0 {
+				t.Errorf("found %q", bad)
+			}
+			return
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("none ships, or none stands by: %+v", f.Relays)
+		}
 	}
 }
 

@@ -7,7 +7,7 @@ func judge(f *Facts) findings {
 	for _, of := range []func(*Facts) findings{
 		judgeSource, judgeServer, judgeRights, judgeTables, judgePublication, judgeSlot, judgeFailover, judgeReplicas, judgeAccepted,
 		judgeTopics, judgeStreams, judgeClock, judgeBounds,
-		judgeConnectors, judgeRows, judgeNodes, judgeRelay, judgeListeners,
+		judgeConnectors, judgeRows, judgeNodes, judgeRelays, judgeListeners,
 	} {
 		all = append(all, of(f)...)
 	}

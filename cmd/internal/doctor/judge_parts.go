@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,27 +38,47 @@ func judgeNode(f *Facts, n *Endpoint, out *findings) {
 	out.check(stale == 0, Finding{Check: "answers outside the bound", About: n.Address, Level: Note, Found: fmt.Sprintf("%.0f", stale), Wanted: "none", Why: "on_unavailable: stale allows them while the database is away"})
 }
 
-// judgeRelay judges what a running relay says of itself.
-func judgeRelay(f *Facts) (out findings) {
-	r := f.Relay
-	if r == nil {
-		return nil
+// judgeRelays judges what running relays say of themselves: one ships, and the
+// others stand by.
+func judgeRelays(f *Facts) (out findings) {
+	answering, standingBy := 0, 0
+	for i := range f.Relays {
+		r := &f.Relays[i]
+		out.check(r.Err == nil, Finding{Check: "relay", About: r.Address, Level: Note, Found: found(r.Err, "answers"), Wanted: "a relay that runs", Why: "what it would tell of itself is not checked", Mend: do("start freshet relay, or name the admin ports of the relays with --relay")})
+		if r.Err != nil {
+			continue
+		}
+		answering++
+		if r.standsBy() {
+			standingBy++
+			continue
+		}
+		judgeRelay(f, r, &out)
 	}
-	out.check(r.Err == nil, Finding{Check: "relay", About: r.Address, Level: Note, Found: found(r.Err, "answers"), Wanted: "a relay that runs", Why: "what it would tell of itself is not checked", Mend: do("start freshet relay, or name its admin port with --relay")})
-	if r.Err != nil {
-		return out
+	// A file has its relay beside it, and is away whenever that machine is.
+	if answering > 0 && f.postgres() {
+		out.check(standingBy > 0, Finding{Check: "relay that stands by", Level: Note, Found: ifElse(standingBy > 0, plural(standingBy, "relay"), "none is known"), Wanted: "one more, on another machine",
+			Why: "while the only one is away the stream stands, and reads go to the database", Mend: do("start freshet relay with the same configuration, which waits for its turn; name all admin ports with --relay")})
 	}
+	return out
+}
+
+// standsBy reports whether a relay waits for another one to end.
+func (e *Endpoint) standsBy() bool {
+	return !e.Ready && slices.ContainsFunc(e.Problems, func(p string) bool { return strings.Contains(p, "stands by") })
+}
+
+func judgeRelay(f *Facts, r *Endpoint, out *findings) {
 	fine := r.Ready && len(r.Problems) == 0
 	out.check(fine, Finding{Check: "relay ready", About: r.Address, Level: Warning, Found: ifElse(fine, "ready", strings.Join(append([]string{"not ready"}, r.Problems...), "; ")), Wanted: "ready", Why: "changes do not go to Kafka, unless another relay ships them", Mend: do("mend what it names")})
 	if !fine {
-		return out
+		return
 	}
 	limit := standstill(f)
 	lag := r.Metrics.seconds("freshet_relay_lag_seconds")
 	out.check(lag >= 0 && lag < limit, Finding{Check: "relay lag", About: r.Address, Level: Warning, Found: short(lag), Wanted: "less than " + short(limit), Why: "the stream carries no bound below it", Mend: do("see freshet_relay_backlog_changes, and whether Kafka or the database is slow")})
 	lost := r.Metrics.sum("freshet_relay_postgres_slots_lost_total", "")
 	out.check(lost == 0, Finding{Check: "slots lost", About: r.Address, Level: Warning, Found: fmt.Sprintf("%.0f since it started", lost), Wanted: "none", Why: "each was another stream: every node started empty", Mend: do("raise max_slot_wal_keep_size, or see why the relay was away")})
-	return out
 }
 
 // standstill is from when on a stream is late, and not only between two

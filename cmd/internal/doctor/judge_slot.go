@@ -68,8 +68,10 @@ func judgeSlotLag(f *Facts, reader string, out *findings) {
 	s := &f.Database.Slot
 	text := bytesText(s.LagBytes) + " of log not confirmed"
 	lag := s.Lag
-	if r := f.Relay; lag < 0 && r != nil && r.Err == nil {
-		lag = r.Metrics.seconds("freshet_relay_postgres_slot_lag_seconds")
+	for i := range f.Relays {
+		if r := &f.Relays[i]; lag < 0 && r.Err == nil && !r.standsBy() {
+			lag = r.Metrics.seconds("freshet_relay_postgres_slot_lag_seconds")
+		}
 	}
 	if lag >= 0 {
 		text += ", " + short(lag) + " behind"

@@ -147,7 +147,7 @@ var wrongs = []wrong{
 	{"a slot that another reads", relayed, slot(func(s *postgres.Slot) { s.Reader = "'pg_recvlogical' from 10.0.0.9" }), []string{"error slot's reader (freshet)"}},
 	{"log that is not read", relayed, slot(func(s *postgres.Slot) { s.LagBytes = 1 << 30 }), []string{"warning slot lag (freshet)"}},
 	{"log that is late", relayed, slot(func(s *postgres.Slot) { s.Lag = time.Hour }), []string{"warning slot lag (freshet)"}},
-	{"log that is late, as the relay says", relayed, func(f *Facts) { f.Relay.Metrics["freshet_relay_postgres_slot_lag_seconds"] = 100 }, []string{"warning slot lag (freshet)"}},
+	{"log that is late, as the relay says", relayed, func(f *Facts) { f.Relays[1].Metrics["freshet_relay_postgres_slot_lag_seconds"] = 100 }, []string{"warning slot lag (freshet)"}},
 	{"a slot in danger", relayed, slot(func(s *postgres.Slot) { s.SafeBytes = 1 << 30 }), []string{"warning slot safe (freshet)"}},
 	{"a slot that is safe", relayed, slot(func(s *postgres.Slot) { s.SafeBytes = 40 << 30 }), nil},
 	{"a slot that was forgotten", relayed, func(f *Facts) {
@@ -246,10 +246,12 @@ var wrongs = []wrong{
 	{"undecodable", relayed, metric("freshet_cdc_undecodable_total", 2), []string{"error undecodable (" + nodeAt + ")"}},
 	{"lies", relayed, metric("freshet_cdc_lies_total", 2), []string{"error lies (" + nodeAt + ")"}},
 	{"stale answers", relayed, metric(`freshet_cache_stale_reads_total{usecase="users"}`, 2), []string{"note answers outside the bound (" + nodeAt + ")"}},
-	{"no relay", relayed, func(f *Facts) { f.Relay.Err = errAway }, []string{"note relay (" + relayAt + ")"}},
-	{"a relay that waits", relayed, func(f *Facts) { f.Relay.Ready, f.Relay.Problems = false, []string{"waits"} }, []string{"warning relay ready (" + relayAt + ")"}},
-	{"a relay that is late", relayed, func(f *Facts) { f.Relay.Metrics["freshet_relay_lag_seconds"] = 30 }, []string{"warning relay lag (" + relayAt + ")"}},
-	{"a relay that has lost slots", relayed, func(f *Facts) { f.Relay.Metrics["freshet_relay_postgres_slots_lost_total"] = 1 }, []string{"warning slots lost (" + relayAt + ")"}},
+	{"no relay", relayed, func(f *Facts) { f.Relays[1].Err = errAway }, []string{"note relay (" + relayAt + ")"}},
+	{"a relay that waits", relayed, func(f *Facts) { f.Relays[1].Ready, f.Relays[1].Problems = false, []string{"waits"} }, []string{"warning relay ready (" + relayAt + ")"}},
+	{"no relay that stands by", relayed, func(f *Facts) { f.Relays = f.Relays[1:] }, []string{"note relay that stands by"}},
+	{"relays that all stand by", relayed, func(f *Facts) { f.Relays = f.Relays[:1] }, nil}, // for one that was not named
+	{"a relay that is late", relayed, func(f *Facts) { f.Relays[1].Metrics["freshet_relay_lag_seconds"] = 30 }, []string{"warning relay lag (" + relayAt + ")"}},
+	{"a relay that has lost slots", relayed, func(f *Facts) { f.Relays[1].Metrics["freshet_relay_postgres_slots_lost_total"] = 1 }, []string{"warning slots lost (" + relayAt + ")"}},
 
 	{"an open port", relayed, func(f *Facts) { f.Config.Node.Listen, f.Config.Node.Insecure = "0.0.0.0:6400", true }, []string{"warning users (0.0.0.0:6400)"}},
 	{"an open admin port", relayed, func(f *Facts) { f.Config.Node.Admin = "0.0.0.0:6480" }, []string{"note admin port (0.0.0.0:6480)"}},

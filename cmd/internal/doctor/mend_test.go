@@ -24,10 +24,10 @@ func mendOf(t *testing.T, all findings, title string) *Mend {
 func TestFindingsOfAConnectorNameNoRelay(t *testing.T) {
 	for _, w := range wrongs {
 		f, like := captured(t), relayed(t)
-		f.Relay, f.Replicas, f.File = like.Relay, like.Replicas, &File{}
+		f.Relays, f.Replicas, f.File = like.Relays, like.Replicas, &File{}
 		f.Database.Tables, f.Topics[0].Stream.Last = like.Database.Tables, &event.StreamID{}
 		w.make(f)
-		f.Relay, f.File = nil, nil
+		f.Relays, f.File = nil, nil
 		for _, finding := range judge(f) {
 			words := []string{finding.Wanted, finding.Why}
 			if finding.Mend != nil {

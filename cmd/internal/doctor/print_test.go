@@ -50,7 +50,7 @@ func sick(t *testing.T) *Facts {
 	f.Database.Publication.Omits = []string{"truncate"}
 	f.Topics[0].Facts.Settings["retention.ms"] = "1800000"
 	f.Config.UseCases[1].Bound = config.Duration(50 * time.Millisecond)
-	f.Relay.Err = errAway
+	f.Relays[1].Err = errAway
 	return f
 }
 
