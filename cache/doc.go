@@ -36,7 +36,10 @@
 // enough was at hand; the context's error when the caller left first; and what
 // the source itself returned.
 //
-// Read cache.go, then entry.go, stamp.go, read.go, fill.go, keeping.go,
+// Where a use case reads replicas, and one is further behind than the bound, the
+// primary is asked in its place ([proxy.Request].Primary).
+//
+// Read cache.go, then entry.go, stamp.go, read.go, fill.go, replica.go, keeping.go,
 // change.go, write.go, explain.go, trace.go, tracetext.go, peek.go, memory.go; store and fill
 // are its two parts.
 package cache

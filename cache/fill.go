@@ -125,7 +125,10 @@ func (c *Cache) run(fs []*flight) (next []*flight) {
 	ctx, cancel := context.WithTimeout(context.Background(), fillTimeout)
 	defer cancel()
 	results := make([]proxy.Result, len(fs))
+	began := time.Now()
 	c.next.Load(ctx, reqs, results)
+	c.overtake(ctx, reqs, results)
+	c.metrics.took.Observe(time.Since(began).Seconds())
 	c.land(fs, results)
 	return c.leave(fs)
 }
@@ -156,7 +159,7 @@ func (c *Cache) land(fs []*flight, results []proxy.Result) {
 		res := &results[i]
 		switch {
 		case res.Err != nil:
-		case res.Pinned && !res.Primary.Known():
+		case ofReplica(res):
 			// A replica's as-of is its own. One from the future would make it
 			// young for longer than it is.
 			res.AsOf, res.Upper = min(res.AsOf, f.asof), 0
@@ -199,6 +202,9 @@ func (c *Cache) install(f *flight) what {
 	if stamp != c.stamps.of(f.hash) || epoch != u.epoch.Load() {
 		c.metrics.refused[f.useCase.ID].Inc()
 		return stepRefused
+	}
+	if ofReplica(&f.result) && c.holdsLifted(u, f) {
+		return stepUnkept
 	}
 	hook.At("cache.install.checked")
 	f.kept = &entry{

@@ -16,8 +16,10 @@ type metrics struct {
 	hitDesc   *prometheus.Desc
 	names     []string
 	fills     [][reasons]prometheus.Counter
+	took      prometheus.Histogram
 	joins     []prometheus.Counter
 	refused   []prometheus.Counter
+	overtaken []prometheus.Counter
 	failed    []prometheus.Counter
 	stale     []prometheus.Counter
 	replaced  []prometheus.Counter
@@ -53,7 +55,12 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 		evictions: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "freshet_cache_evictions_total", Help: "Entries that had to make room, or found none."}),
 	}
-	m.vecs = append(m.vecs, m.evictions)
+	m.took = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "freshet_cache_fill_seconds",
+		Help:    "How long the source took, with the wait for a turn, for fills that went to it together.",
+		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, fillTimeout.Seconds()},
+	})
+	m.vecs = append(m.vecs, m.evictions, m.took)
 	fills := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "freshet_cache_fills_total", Help: "Reads of the source, one per key, by why they were made."},
 		[]string{"use_case", "reason"})
@@ -69,6 +76,7 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 	}
 	m.joins = perCase("freshet_cache_joins_total", "Reads that shared a fill begun for another.")
 	m.refused = perCase("freshet_cache_installs_refused_total", "Fills whose value was not kept because a change passed them.")
+	m.overtaken = perCase("freshet_cache_replica_behind_total", "Fills that the primary was asked for, too, since a replica was further behind than the bound.")
 	m.failed = perCase("freshet_cache_failed_reads_total", "Reads whose fill brought no answer in time.")
 	m.stale = perCase("freshet_cache_stale_reads_total", "Reads answered outside the bound, as on_unavailable: stale asks.")
 	m.replaced = perCase("freshet_cache_replaced_total", "Changes that replaced an entry.")

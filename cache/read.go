@@ -239,7 +239,7 @@ func (c *Cache) await(ctx context.Context, p *pending, reqs []proxy.Request, res
 // primary satisfies every read that it was sent for; a replica's proves its own
 // as-of and no more, and what a read asks for may be younger.
 func (c *Cache) admit(r *proxy.Request, res *proxy.Result, at *moment) error {
-	if res.Err != nil || !res.Pinned || res.Primary.Known() {
+	if !ofReplica(res) {
 		return res.Err
 	}
 	bound := c.cases[r.Key.UseCase.ID].boundOf(r.Freshness)

@@ -19,6 +19,9 @@ type Request struct {
 	Key Key
 	Freshness
 	Unkept bool // another node owns the key: what is read for it is not kept here
+	// Primary has the primary asked, also for a use case that reads replicas: set
+	// by the cache, where a replica is too far behind.
+	Primary bool
 }
 
 // Origin says where an answer came from.

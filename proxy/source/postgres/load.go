@@ -15,11 +15,12 @@ import (
 const fewKeys = 7
 
 // Load reads the rows of all keys in one snapshot, which is taken after the
-// call. Use cases that read replicas are read in a snapshot of theirs.
+// call. Use cases that read replicas are read in a snapshot of theirs, unless a
+// request asks for the primary.
 func (s *Source) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
 	var primary, replica []int
 	for i := range reqs {
-		if reqs[i].Key.UseCase.Mapping.Replica {
+		if reqs[i].Key.UseCase.Mapping.Replica && !reqs[i].Primary {
 			replica = append(replica, i)
 		} else {
 			primary = append(primary, i)

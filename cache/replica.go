@@ -1,0 +1,48 @@
+package cache
+
+import (
+	"context"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// ofReplica reports whether an answer proves its own as-of and nothing more.
+func ofReplica(res *proxy.Result) bool {
+	return res.Err == nil && res.Pinned && !res.Primary.Known()
+}
+
+// overtake has the primary answer where a replica is further behind than its use
+// case's bound: such an answer could be served to nobody, and the replica's delay
+// would be an outage. If the primary cannot, the replica's answer stands, for
+// reads that bear more than the use case does.
+func (c *Cache) overtake(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
+	_, hi := c.clock.Bounds()
+	var behind []int
+	var again []proxy.Request
+	for i := range results {
+		u := reqs[i].Key.UseCase
+		if ofReplica(&results[i]) && hi.Sub(results[i].AsOf) > c.cases[u.ID].Bound {
+			c.metrics.overtaken[u.ID].Inc()
+			r := reqs[i]
+			r.Primary = true
+			behind, again = append(behind, i), append(again, r)
+		}
+	}
+	if len(behind) == 0 {
+		return
+	}
+	answers := make([]proxy.Result, len(again))
+	c.next.Load(ctx, again, answers)
+	for j, i := range behind {
+		if answers[j].Err == nil {
+			results[i] = answers[j]
+		}
+	}
+}
+
+// holdsLifted reports whether there is a good entry that the watermark lifts, as
+// the primary has answered: no answer of a replica takes its place.
+func (c *Cache) holdsLifted(u *useCase, f *flight) bool {
+	e := c.find(u, f.hash, []byte(f.key))
+	return e != nil && !e.pinned && c.valid(u, e, f.hash)
+}

@@ -1,0 +1,74 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/freshet-cache/freshet/proxy"
+)
+
+// lagging is a source whose replica is so far behind, and shows the row that old
+// gives; the primary shows what is.
+type lagging struct {
+	pinning
+	old string
+}
+
+func (l lagging) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
+	if reqs[0].Primary {
+		l.fakeSource.Load(ctx, reqs, results)
+		return
+	}
+	l.pinning.Load(ctx, reqs, results)
+	for i := range results {
+		results[i].Row = value(l.old)
+	}
+}
+
+// B17: a fill from a replica that is further behind than the bound. The primary is
+// asked: its answer is served, lifted, and no answer of the replica takes its
+// place.
+func TestReplicaThatIsTooFarBehindIsOvertaken(t *testing.T) {
+	w := newWorld(t, UseCase{Bound: 2 * time.Second})
+	w.clock.set(100_000_000_000)
+	w.Cache.next = lagging{pinning{w.source, w.clock, 3 * time.Second}, "old"}
+	w.source.set("users:1", "new")
+	res := w.read(t, "users:1", proxy.Freshness{})
+	w.want(t, res, "new", proxy.FromFill)
+	if res.Pinned || res.AsOf != w.clock.now() {
+		t.Errorf("the primary's answer: %+v", res)
+	}
+	w.clock.advance(time.Hour)
+	w.stream.reach(w.clock.now())
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache)
+
+	w.Cache.next = lagging{pinning{w.source, w.clock, time.Second}, "old"}
+	w.clock.advance(1900 * time.Millisecond) // a refresh ahead, which the replica answers
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache)
+	w.fills.Wait()
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache)
+	w.Change(w.key(t, "users:1"), nil)
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "old", proxy.FromFill) // a second old, as the bound allows
+
+	w.source.err = proxy.ErrUnavailable
+	w.Cache.next = downAbove{lagging{pinning{w.source, w.clock, 3 * time.Second}, "older"}}
+	w.Change(w.key(t, "users:1"), nil)
+	if res := w.read(t, "users:1", proxy.Freshness{}); !errors.Is(res.Err, proxy.ErrUnavailable) {
+		t.Errorf("with the primary away: %+v", res)
+	}
+	w.want(t, w.read(t, "users:1", proxy.Freshness{MaxStale: 10 * time.Second}), "older", proxy.FromCache) // that fill is kept
+}
+
+// downAbove is a replica whose primary is away.
+type downAbove struct{ lagging }
+
+func (d downAbove) Load(ctx context.Context, reqs []proxy.Request, results []proxy.Result) {
+	d.lagging.Load(ctx, reqs, results)
+	for i := range results {
+		if !reqs[0].Primary {
+			results[i].Err = nil
+		}
+	}
+}
