@@ -54,7 +54,7 @@ func TestStrangersAreNoBrokers(t *testing.T) {
 		o := options([]string{stranger(t, says)})
 		o.DialTimeout = time.Minute // nothing is to be waited for
 		_, err := Inspect(t.Context(), o)
-		if err == nil || !strings.Contains(err.Error(), "kafka.brokers") && !strings.Contains(err.Error(), "another kafka.tls") {
+		if err == nil || !strings.Contains(err.Error(), "stream.kafka.brokers") && !strings.Contains(err.Error(), "another stream.kafka.tls") {
 			t.Errorf("%s: %v", who, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -108,24 +108,24 @@ func mend(err error, brokers []string) string {
 	isNetwork := errors.As(err, &network)
 	switch {
 	case untrusted(err):
-		return ": give the brokers' authority with kafka.tls.ca_file, or the name in their certificate with kafka.tls.server_name"
+		return ": give the brokers' authority with stream.kafka.tls.ca_file, or the name in their certificate with stream.kafka.tls.server_name"
 	case errors.Is(err, errAlien):
-		return ": correct kafka.brokers, or the broker's listener wants another kafka.tls"
+		return ": correct stream.kafka.brokers, or the broker's listener wants another stream.kafka.tls"
 	case isNetwork && network.Op == "remote error": // a broker's last word over TLS
-		return ": show the brokers a certificate that they trust, with kafka.tls.cert_file and kafka.tls.key_file"
+		return ": show the brokers a certificate that they trust, with stream.kafka.tls.cert_file and stream.kafka.tls.key_file"
 	case errors.Is(err, kafkago.SASLAuthenticationFailed):
-		return ": correct kafka.sasl.username or kafka.sasl.password, or make the brokers know that user"
+		return ": correct stream.kafka.sasl.username or stream.kafka.sasl.password, or make the brokers know that user"
 	case errors.Is(err, kafkago.UnsupportedSASLMechanism):
-		return ": set kafka.sasl.mechanism to one that the brokers have enabled"
+		return ": set stream.kafka.sasl.mechanism to one that the brokers have enabled"
 	case errors.Is(err, kafkago.IllegalSASLState):
-		return ": nobody signs in at this listener: name another in kafka.brokers, or leave kafka.sasl out"
+		return ": nobody signs in at this listener: name another in stream.kafka.brokers, or leave stream.kafka.sasl out"
 	case errors.As(err, &header), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		// A broker that is spoken to in another way than its listener's hangs
 		// up without a word.
-		return ": the broker is going down, or its listener wants another kafka.tls or kafka.sasl"
+		return ": the broker is going down, or its listener wants another stream.kafka.tls or stream.kafka.sasl"
 	case isNetwork && network.Op == "dial", errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		return ": start the brokers (" + strings.Join(brokers, ", ") + "), or correct kafka.brokers"
+		return ": start the brokers (" + strings.Join(brokers, ", ") + "), or correct stream.kafka.brokers"
 	}
 	return ""
 }

@@ -29,7 +29,7 @@ func (n *news) waiting(err error) {
 		}
 		return
 	}
-	state := "unreachable"
+	state := "waiting" + mend(err, nil) // brokers that have started may not know the user
 	var code kafkago.Error
 	if errors.As(err, &code) {
 		state = code.Title()
