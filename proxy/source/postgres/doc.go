@@ -1,4 +1,4 @@
-// Package postgres answers keys from the tables of a PostgreSQL database (14 or
+// Package postgres answers keys from the tables of a PostgreSQL database (15 or
 // later), and holds what reading one takes: [Config], [Conn] with the [Settings]
 // that every session has, the catalog ([Describe]) and the codec
 // ([Column.Field]), which the relay of the log uses too.
