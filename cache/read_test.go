@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/freshet-cache/freshet/proxy"
 )
@@ -299,6 +302,24 @@ func TestColdKeyIsLoadedOnce(t *testing.T) {
 			default:
 				t.Fatalf("reader %d: %q, error %v; want %q", i, text(r.Row), r.Err, want)
 			}
+		}
+	})
+}
+
+// How long the source takes is what whoever is called at night asks first.
+func TestFillsTellHowLongTheyTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, UseCase{Timeout: time.Second})
+		w.Cache.next = slowly(w.source, func() { time.Sleep(30 * time.Millisecond) })
+		w.read(t, "users:1", proxy.Freshness{})
+		w.read(t, "users:1", proxy.Freshness{}) // a hit
+		w.read(t, "users:2", proxy.Freshness{})
+		var m dto.Metric
+		if err := w.metrics.took.Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		if n, sum := m.Histogram.GetSampleCount(), m.Histogram.GetSampleSum(); n != 2 || math.Abs(sum-0.06) > 1e-9 {
+			t.Errorf("%d fills took %v s, want 2 and 0.06 s", n, sum)
 		}
 	})
 }
