@@ -27,19 +27,11 @@ func Files(ctx context.Context, scratch string, paths ...string) (*Verdict, erro
 	}
 	folder, err := os.MkdirTemp(scratch, "freshet-check-")
 	if err != nil {
-		return nil, fmt.Errorf("sort the history: %w", err)
+		return nil, history.Advise(sorting, err)
 	}
 	defer os.RemoveAll(folder)
-	d, err := newDealer(folder, size)
+	d, err := deal(folder, size, paths)
 	if err != nil {
-		return nil, errors.Join(err, d.close())
-	}
-	for _, path := range paths {
-		if err == nil {
-			err = d.file(path)
-		}
-	}
-	if err := errors.Join(err, d.close()); err != nil {
 		return nil, err
 	}
 	w, err := d.records.world()

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,6 +192,33 @@ func TestHistoriesThatAreNone(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// Who has no room for sorting a history is told what to do, once.
+func TestSortingWithoutRoom(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip("no disk is full here")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	for _, lines := range []int{1, 5000} { // which are still in memory at the end, and are not
+		if err := os.WriteFile(path, bytes.Repeat([]byte(`{"kind":"write","key":"a:1"}`+"\n"), lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"made-0", "read-0"} {
+			if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(full, filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := deal(folder, 1, []string{path})
+		if err == nil || strings.Count(err.Error(), "name another folder with --out") != 1 {
+			t.Errorf("%d lines: %v", lines, err)
+		}
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	maxParts  = 128
 	// maxLine bounds a line: keys have at most 512 bytes.
 	maxLine = 64 << 10
+
+	sorting = "sort the history, which takes as much room again"
 )
 
 // dealer deals the lines of a history to parts by their key, unread, and keeps
@@ -45,12 +47,31 @@ type spill struct {
 func newSpill(folder, name string) (*spill, error) {
 	f, err := os.Create(filepath.Join(folder, name))
 	if err != nil {
-		return nil, fmt.Errorf("sort the history: %w", err)
+		return nil, history.Advise(sorting, err)
 	}
 	return &spill{f, bufio.NewWriterSize(f, 32<<10)}, nil
 }
 
-func (s *spill) close() error { return errors.Join(s.Flush(), s.file.Close()) }
+func (s *spill) close() error {
+	if err := errors.Join(s.Flush(), s.file.Close()); err != nil {
+		return history.Advise(sorting, err)
+	}
+	return nil
+}
+
+// deal deals files of so many bytes together.
+func deal(folder string, size int64, paths []string) (*dealer, error) {
+	d, err := newDealer(folder, size)
+	for _, path := range paths {
+		if err == nil {
+			err = d.file(path)
+		}
+	}
+	if closed := d.close(); err == nil { // else that is the reason
+		err = closed
+	}
+	return d, err
+}
 
 // newDealer makes the files for a history of so many bytes.
 func newDealer(folder string, size int64) (*dealer, error) {
@@ -121,7 +142,7 @@ func (d *dealer) line(line []byte) error {
 		to = p.read
 	}
 	if _, err := to.Write(line); err != nil {
-		return fmt.Errorf("sort the history, which takes as much room again: %w", err)
+		return history.Advise(sorting, err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func NewWriter(out io.Writer) *Writer {
 func (w *Writer) Run() error {
 	for chunk := range w.chunks {
 		if _, err := w.out.Write(chunk); err != nil {
-			w.err = writeError(err)
+			w.err = Advise("write the history", err)
 			close(w.failed)
 			return w.err
 		}
@@ -44,11 +44,13 @@ func (w *Writer) Run() error {
 // been closed before.
 func (w *Writer) Close() { close(w.chunks) }
 
-func writeError(err error) error {
+// Advise says what was being done in the folder of a run when err came of it,
+// and what to do where that lacks room.
+func Advise(doing string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		return fmt.Errorf("write the history: the disk is full, or files may not be that large (ulimit -f); make room, or name another folder with --out: %w", err)
+		return fmt.Errorf("%s: the disk is full, or files may not be that large (ulimit -f); make room, or name another folder with --out: %w", doing, err)
 	}
-	return fmt.Errorf("write the history: %w", err)
+	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // Log takes the records of one goroutine, and keeps their order.

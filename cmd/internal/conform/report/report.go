@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/check"
+	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 )
 
 //go:embed page.html
@@ -29,7 +30,7 @@ func Write(folder string, v *check.Verdict) error {
 	}
 	for name, content := range map[string][]byte{"report.json": append(data, '\n'), "report.html": page} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
-			return fmt.Errorf("write the report: %w", err)
+			return history.Advise("write the report", err)
 		}
 	}
 	return nil
