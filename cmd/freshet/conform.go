@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -134,6 +135,11 @@ func (c *conformCall) complete() error {
 			return &usageError{fmt.Sprintf("conform: --until names checks, from C0 to C11, and %q is none", name)}
 		}
 	}
+	for _, id := range c.Until {
+		if !check.Known(id) {
+			return &usageError{"conform: --until takes names of checks, C0 to C11, and not " + strconv.Quote(id)}
+		}
+	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64N(1_000_000)
 	}
@@ -167,17 +173,17 @@ func named(list string) []string {
 // print prints what is to be done before a run against a deployment that is
 // there already.
 func (c *conformCall) print(stdout io.Writer) error {
-	deployed, err := config.LoadConform(c.config)
-	if err != nil {
-		return err
-	}
-	if c.printUseCases {
+	if c.printUseCases { // which the configuration may name already, and have yet to get
 		if _, err := io.WriteString(stdout, live.UseCases()); err != nil {
 			return err
 		}
 	}
 	if !c.printSQL {
 		return nil
+	}
+	deployed, err := config.LoadConform(c.config)
+	if err != nil {
+		return err
 	}
 	statements, err := live.Setup(deployed)
 	if err != nil {

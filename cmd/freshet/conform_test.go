@@ -77,6 +77,7 @@ func TestConformRefusesWhatDoesNotGoTogether(t *testing.T) {
 		"--debezium is of --stack":                                 {"--embedded", "--debezium"},
 		"--visibility makes a fault of its own":                    {"--embedded", "--visibility", "--faults", "kill"},
 		"--until names checks, from C0 to C11, and \"c3\" is none": {"--embedded", "--until", "C2, c3"},
+		"--until takes names of checks, C0 to C11, and not \"c2\"": {"--embedded", "--until", "C3,c2"},
 		"--nodes is from 1 to 8":                                   {"--stack", "--nodes", "9"},
 		"--print-use-cases and --print-sql are of --config":        {"--stack", "--print-sql"},
 	} {
@@ -84,5 +85,18 @@ func TestConformRefusesWhatDoesNotGoTogether(t *testing.T) {
 		if code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%q: exit code %d, %q", args, code, stderr)
 		}
+	}
+}
+
+// A configuration may give rights for use cases that are yet to be printed.
+func TestConformPrintsUseCasesFirst(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	text := "source: {sqlite: {path: x.db}}\nusers: [{name: prover, password: \"file:pw\", rights: {write: [\"conform-*\"]}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := called(t, "conform", "--config", file, "--print-use-cases")
+	if code != 0 || !strings.Contains(stdout, "name: conform-row") {
+		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
