@@ -27,9 +27,9 @@ func (s *Session) putRow(args [][]byte, name string, w proxy.Write, answer func(
 	c := s.call(writes, answer)
 	key, err := s.rowKey(args[1])
 	switch {
-	case err != nil:
 	case len(args)%2 != 0:
 		err = refusal(wrongArity(name))
+	case err != nil:
 	case len(args) > 2+2*maxFields:
 		err = errFields
 	}

@@ -45,16 +45,17 @@ func (s *Session) putColumn(args [][]byte, w proxy.Write, err error, answer func
 func (s *Session) mset(args [][]byte) {
 	c := s.call(writes, (*Session).answerSet)
 	pairs := args[1:]
-	for i := 0; i+1 < len(pairs); i += 2 {
+	if len(pairs)%2 != 0 {
+		s.drop(c, refusal(wrongArity("mset")))
+		return
+	}
+	for i := 0; i < len(pairs); i += 2 {
 		key, err := s.columnKey(pairs[i])
 		if err != nil {
 			s.drop(c, err)
 			return
 		}
 		s.write(c, proxy.Write{Key: key, Fields: s.pending.field(key.UseCase.Mapping.Column, pairs[i+1]), Joined: i > 0})
-	}
-	if len(pairs)%2 != 0 {
-		s.drop(c, refusal(wrongArity("mset")))
 	}
 }
 

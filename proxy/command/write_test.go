@@ -43,6 +43,7 @@ func TestStringWrites(t *testing.T) {
 		SETNX key:c 2 => :1
 		MSET key:a 7 key:d 8 key:a 9 => +OK
 		MSET key:a 10 key:d => -ERR wrong number of arguments for 'mset' command
+		MSET a 1 b => -ERR wrong number of arguments for 'mset' command
 		MGET key:a key:b key:c key:d => *4 $1 9 $1 1 $1 2 $1 8
 		GETDEL key:a => $1 9
 		GETDEL key:a => $-1
@@ -72,6 +73,7 @@ func TestHashWrites(t *testing.T) {
 		HSET users:42 name => -ERR wrong number of arguments for 'hset' command
 		HSET users:42 name a note => -ERR wrong number of arguments for 'hset' command
 		HMSET users:42 name a note => -ERR wrong number of arguments for 'hmset' command
+		HMSET a name a note => -ERR wrong number of arguments for 'hmset' command
 		HSET key:a f v => -WRONGTYPE Operation against a key holding the wrong kind of value
 		HDEL key:a f => -WRONGTYPE Operation against a key holding the wrong kind of value`)
 	many := []string{"HSET", "users:42"}
