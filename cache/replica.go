@@ -40,9 +40,16 @@ func (c *Cache) overtake(ctx context.Context, reqs []proxy.Request, results []pr
 	}
 }
 
-// holdsLifted reports whether there is a good entry that the watermark lifts, as
-// the primary has answered: no answer of a replica takes its place.
+// holdsLifted reports whether an entry that the watermark lifts, as the primary has
+// answered, could still be served: no answer of a replica takes its place. One that
+// has left its bound, as the stream stands, or is at the end of its life, makes
+// room: reads would go to the replica for ever.
 func (c *Cache) holdsLifted(u *useCase, f *flight) bool {
 	e := c.find(u, f.hash, []byte(f.key))
-	return e != nil && !e.pinned && c.valid(u, e, f.hash)
+	if e == nil || e.pinned {
+		return false
+	}
+	at := c.now()
+	why := c.judge(u, e, f.hash, proxy.Freshness{}, &at)
+	return why == reasonNone || why == reasonRefresh
 }
