@@ -14,6 +14,7 @@ type metrics struct {
 	vecs      []prometheus.Collector
 	hits      []striped
 	hitDesc   *prometheus.Desc
+	misses    atomic.Uint64 // reads that waited for a fill
 	names     []string
 	fills     [][reasons]prometheus.Counter
 	took      prometheus.Histogram
@@ -109,6 +110,15 @@ func (c *Cache) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(c.metrics.used, prometheus.GaugeValue, float64(used), name)
 		ch <- prometheus.MustNewConstMetric(c.metrics.bound, prometheus.GaugeValue, float64(bound), name)
 	}
+}
+
+// Reads returns how many reads were answered from memory, and how many waited for
+// the source.
+func (c *Cache) Reads() (hits, misses uint64) {
+	for i := range c.metrics.hits {
+		hits += c.metrics.hits[i].sum()
+	}
+	return hits, c.metrics.misses.Load()
 }
 
 // storesByName names each store once: the two that are shared, and those of

@@ -38,6 +38,7 @@ func (c *Cache) Load(ctx context.Context, reqs []proxy.Request, results []proxy.
 	if p == nil {
 		return
 	}
+	c.metrics.misses.Add(uint64(len(p.waits)))
 	if len(p.start) > 0 {
 		c.fills.Go(func() { c.runAll(p.start) })
 	}

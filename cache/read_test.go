@@ -306,14 +306,18 @@ func TestColdKeyIsLoadedOnce(t *testing.T) {
 	})
 }
 
-// How long the source takes is what whoever is called at night asks first.
-func TestFillsTellHowLongTheyTook(t *testing.T) {
+// How many reads are hits, and how long the others take, is what whoever is called
+// at night asks first.
+func TestReadsAndFillsAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, UseCase{Timeout: time.Second})
 		w.Cache.next = slowly(w.source, func() { time.Sleep(30 * time.Millisecond) })
 		w.read(t, "users:1", proxy.Freshness{})
 		w.read(t, "users:1", proxy.Freshness{}) // a hit
 		w.read(t, "users:2", proxy.Freshness{})
+		if hits, misses := w.Reads(); hits != 1 || misses != 2 {
+			t.Errorf("%d hits and %d misses, want 1 and 2", hits, misses)
+		}
 		var m dto.Metric
 		if err := w.metrics.took.Write(&m); err != nil {
 			t.Fatal(err)

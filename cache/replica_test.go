@@ -72,3 +72,26 @@ func (d downAbove) Load(ctx context.Context, reqs []proxy.Request, results []pro
 		}
 	}
 }
+
+// While the stream stands, and at the end of ttl_max, an entry of the primary that
+// nobody may be served keeps no answer of a replica out.
+func TestReplicaFollowsWhatNobodyMayBeServed(t *testing.T) {
+	for name, pass := range map[string]func(w *world){
+		"the stream stands": func(w *world) { w.clock.advance(3 * time.Second) },
+		"the end of ttl_max": func(w *world) {
+			w.clock.advance(2 * time.Hour)
+			w.stream.reach(w.clock.now())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, UseCase{Bound: 2 * time.Second, TTLMax: time.Hour})
+			w.clock.set(100_000_000_000)
+			w.source.set("users:1", "new")
+			w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromFill)
+			w.Cache.next = lagging{pinning{w.source, w.clock, time.Second}, "old"}
+			pass(w)
+			w.want(t, w.read(t, "users:1", proxy.Freshness{}), "old", proxy.FromFill)
+			w.want(t, w.read(t, "users:1", proxy.Freshness{}), "old", proxy.FromCache)
+		})
+	}
+}
