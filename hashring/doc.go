@@ -52,7 +52,7 @@
 // allocate nothing. All methods may be called concurrently. Errors are for
 // people: they name the member and the limit.
 //
-// Read slot.go, member.go and rendezvous.go first, then ring.go (one
+// Read slot.go, member.go, rendezvous.go and consistent.go first, then ring.go (one
 // placement), rings.go and fade.go (several in force), bound.go, explain.go.
 //
 // # Figures

@@ -93,5 +93,5 @@
 // Read message.go first, then decode.go, decode_record.go, decode_source.go,
 // decode_envelope.go, decode_flat.go and decode_mark.go; below them are key.go,
 // value.go, value_schema.go and decode_json.go. What holds changes back begins in
-// stream.go.
+// stream.go; then look.go, which asks the primary, barrier.go and status.go.
 package debezium

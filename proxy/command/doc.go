@@ -74,9 +74,11 @@
 // what that node holds.
 //
 // [Commands] may be used concurrently; a Session by one goroutine at a time.
+//
 // Read command.go first, then table.go, session.go, gather.go, rights.go,
-// behalf.go, freshness.go, apart.go, topology.go, redirect.go, and then the commands themselves: read.go, key.go,
-// hash.go, write.go, hashwrite.go, scan.go, freshet.go, guarantee.go, hello.go,
-// connection.go, clients.go, kill.go, quiet.go, multi.go, cluster.go, about.go,
-// help.go, info.go.
+// behalf.go, freshness.go, apart.go, topology.go, redirect.go, and then the
+// commands themselves: read.go, key.go, hash.go, write.go, hashwrite.go, scan.go,
+// freshet.go, guarantee.go, hello.go, connection.go, clients.go, kill.go, quiet.go,
+// multi.go, cluster.go, about.go, help.go, info.go. number.go and glob.go read
+// numbers and patterns as Redis does.
 package command

@@ -93,8 +93,9 @@
 // connections are open in a session: the log's, one for snapshots and one for
 // checkpoints.
 //
-// Read log.go first, then session.go, poll.go and transaction.go; rows.go and
-// table.go for images; connect.go, survey.go and slot.go for what is set up;
-// pulse.go, fingerprint.go and checkpoint.go for checkpoints; pgoutput.go for
-// the format.
+// Read log.go and options.go first, then session.go, poll.go and transaction.go;
+// feed.go, inbox.go and primary.go for the connections; rows.go and table.go for
+// images; connect.go, survey.go, slot.go and errors.go for what is set up, and
+// check.go for who looks at that beforehand; pulse.go, fingerprint.go and
+// checkpoint.go for checkpoints; pgoutput.go for the format.
 package postgres

@@ -17,5 +17,7 @@
 // Sizes are whole numbers of bytes, or of KiB, MiB and GiB; durations are as
 // in Go ("2s", "100ms").
 //
-// Read config.go first, then values.go, decode.go, validate.go and print.go.
+// Read config.go first, with the sections that have files of their own
+// (listeners.go, users.go, tier.go, debezium.go, audit.go, conform.go), then
+// values.go, decode.go, validate.go and print.go.
 package config

@@ -37,8 +37,10 @@
 //
 // A server of a database that is not there yet is waited for, too.
 //
-// Read node.go first, then source.go, settings.go, seams.go, life.go,
-// prober.go, ready.go, admin.go, inspect.go, audit.go and metrics.go; tier.go,
-// directory.go, join.go, place.go, tell.go, peers.go, identity.go, occupancy.go, cluster.go, ring.go and
-// picture.go; relay.go; and dev.go with sample.go, sql.go and broker.go.
+// Read node.go first, then source.go, settings.go, memory.go, descriptors.go,
+// listeners.go, users.go, seams.go, life.go, prober.go, ready.go, admin.go,
+// inspect.go, audit.go and metrics.go; tier.go, directory.go, join.go, place.go,
+// tell.go, peers.go, identity.go, occupancy.go, cluster.go, ring.go and picture.go;
+// relay.go; dev.go with sample.go, sql.go and broker.go; and reach.go, for who looks
+// at a deployment without being a part of it.
 package node

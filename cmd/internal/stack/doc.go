@@ -43,6 +43,7 @@
 // A test starts parts through package stacktest, which skips where real parts
 // are not asked for.
 //
-// Read process.go first, then postgres.go, standby.go, kafka.go, connect.go,
-// redis.go, forward.go, and parts.go for where the parts come from.
+// Read process.go first, then postgres.go, standby.go, pgbouncer.go, kafka.go,
+// topics.go, connect.go, redis.go, forward.go and ports.go, and parts.go and
+// postgres_parts.go for where the parts come from.
 package stack
