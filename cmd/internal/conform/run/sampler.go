@@ -163,8 +163,8 @@ func (s *sampler) ready(ctx context.Context) error {
 
 var errNotOK = errors.New("it answers that it is not")
 
-// Get asks an admin port. With another status than 200, what it answers comes
-// with an error.
+// Get asks an admin port, past all proxies. With another status than 200, what
+// it answers comes with an error.
 func Get(ctx context.Context, address, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -172,8 +172,9 @@ func Get(ctx context.Context, address, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req.Close = true // the node may be another one next time
-	res, err := http.DefaultClient.Do(req)
+	// The node may be another one next time.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}

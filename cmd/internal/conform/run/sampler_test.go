@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/freshet-cache/freshet/cmd/internal/conform/history"
 )
@@ -41,5 +42,20 @@ func TestSamplesAreOfTheRun(t *testing.T) {
 		if !ok || len(counted) != 1 || counted[0].Hits != uint64(step.want) || counted[0].Life != uint64(1000*began) {
 			t.Errorf("%+v: %+v", step, counted)
 		}
+	}
+}
+
+// A node is asked itself, though the environment names a proxy.
+func TestNoProxyIsAsked(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the proxy was asked")
+		cancel()
+	}))
+	defer proxy.Close()
+	t.Setenv("HTTP_PROXY", proxy.URL)
+	if _, err := Get(ctx, "192.0.2.1:6480", "/metrics"); err == nil { // of a network that is for documents
+		t.Error("somebody answered")
 	}
 }
