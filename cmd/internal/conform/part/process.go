@@ -56,21 +56,22 @@ func (p *Process) Start(ctx context.Context) error {
 	defer logs.Close()
 	p.mu.Lock()
 	p.life++
-	p.cmd = exec.Command(p.exe, p.args(p.life)...)
+	cmd := exec.Command(p.exe, p.args(p.life)...)
 	p.mu.Unlock()
-	p.cmd.Stderr = logs
-	own(p.cmd)
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
+	cmd.Stderr = logs
+	own(cmd)
+	if p.in, err = cmd.StdinPipe(); err != nil {
 		return err
 	}
-	out, err := p.cmd.StdoutPipe()
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	p.out = bufio.NewReader(out)
-	if err := p.cmd.Start(); err != nil {
-		return err
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
 	}
+	p.cmd = cmd
 	line, err := p.answer(ctx)
 	address, rest, ok := strings.Cut(strings.TrimPrefix(line, "serves "), " ")
 	admin, peers, _ := strings.Cut(rest, " ")
