@@ -77,7 +77,6 @@ func TestConformRefusesWhatDoesNotGoTogether(t *testing.T) {
 		"--debezium is of --stack":                                 {"--embedded", "--debezium"},
 		"--visibility makes a fault of its own":                    {"--embedded", "--visibility", "--faults", "kill"},
 		"--until names checks, from C0 to C11, and \"c3\" is none": {"--embedded", "--until", "C2, c3"},
-		"--until takes names of checks, C0 to C11, and not \"c2\"": {"--embedded", "--until", "C3,c2"},
 		"--nodes is from 1 to 8":                                   {"--stack", "--nodes", "9"},
 		"--print-use-cases and --print-sql are of --config":        {"--stack", "--print-sql"},
 	} {

@@ -184,16 +184,6 @@ const (
 	checks
 )
 
-// Known reports whether there is a check of that name.
-func Known(name string) bool {
-	for id := range checks {
-		if id.String() == name {
-			return true
-		}
-	}
-	return false
-}
-
 func (id ID) String() string { return fmt.Sprintf("C%d", int(id)) }
 
 // Named reports whether a check has that name.
