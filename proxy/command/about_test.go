@@ -78,7 +78,8 @@ func (h held) Used() (used, bound int64) { return 5, 10 }
 
 func TestWhatIsHeld(t *testing.T) {
 	s := newFake()
-	session := New(catalog(t), s, s, Options{Memory: held{7}, Settings: [][2]string{{"maxmemory", "10"}}}).NewSession()
+	reads := func() (hits, misses uint64) { return 3, 4 }
+	session := New(catalog(t), s, s, Options{Memory: held{7}, Reads: reads, Settings: [][2]string{{"maxmemory", "10"}}}).NewSession()
 	for in, want := range map[string]string{
 		"DBSIZE":               ":7\r\n",
 		"MEMORY USAGE key:a":   ":5\r\n",
@@ -89,6 +90,9 @@ func TestWhatIsHeld(t *testing.T) {
 		if got := do(session, in+"\r\n"); got != want {
 			t.Errorf("%s: got %q, want %q", in, got, want)
 		}
+	}
+	if got := do(session, "INFO stats\r\n"); !strings.Contains(got, "\r\nkeyspace_hits:3\r\nkeyspace_misses:4\r\n") {
+		t.Errorf("INFO stats: %q", got)
 	}
 	if got := do(session, "INFO memory\r\n"); !strings.Contains(got, "used_memory:5\r\nmaxmemory:10\r\n") {
 		t.Errorf("INFO memory: %q", got)

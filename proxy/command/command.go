@@ -46,6 +46,10 @@ type Options struct {
 	Settings   [][2]string   // what CONFIG GET tells, beside what is true of every node
 	Cluster    Cluster       // for sessions that redirect; default nil: there are none
 	Version    string        // of Freshet, as INFO tells it; default "devel"
+
+	// Reads says how many reads were answered from memory, and how many were not.
+	// Default nil: INFO does not tell.
+	Reads func() (hits, misses uint64)
 }
 
 func (o Options) withDefaults() Options {

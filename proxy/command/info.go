@@ -132,11 +132,20 @@ func (s *Session) infoSections() [][2]string {
 		{"Clients", fmt.Sprintf("connected_clients:%d\r\nblocked_clients:0\r\n", s.all.clients.count())},
 		{"Memory", fmt.Sprintf("used_memory:%d\r\nmaxmemory:%d\r\nmaxmemory_policy:allkeys-lfu\r\n", used, bound)},
 		{"Persistence", "loading:0\r\n"},
-		{"Stats", fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\n", s.all.lastID.Load(), calls)},
+		{"Stats", fmt.Sprintf("total_connections_received:%d\r\ntotal_commands_processed:%d\r\n", s.all.lastID.Load(), calls) + s.infoReads()},
 		{"Replication", "role:master\r\nconnected_slaves:0\r\n"},
 		{"Cluster", fmt.Sprintf("cluster_enabled:%d\r\n", bit(s.cluster != nil))},
 		{"Keyspace", keyspace},
 	}
+}
+
+// infoReads is what a share of hits is made of.
+func (s *Session) infoReads() string {
+	if s.all.opts.Reads == nil {
+		return ""
+	}
+	hits, misses := s.all.opts.Reads()
+	return fmt.Sprintf("keyspace_hits:%d\r\nkeyspace_misses:%d\r\n", hits, misses)
 }
 
 func (s *Session) role([][]byte) {

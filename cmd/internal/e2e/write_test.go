@@ -173,6 +173,9 @@ func TestScanListsTheDatabase(t *testing.T) {
 	}
 	c.do("MGET", "users:1", "users:2", "users:99999")
 	eventually(t, "three entries", func() bool { return c.do("DBSIZE") == "3" })
+	if got := c.do("INFO", "stats"); !strings.Contains(got, "\nkeyspace_misses:3\r\n") {
+		t.Errorf("three rows were read from the database, and INFO says\n%s", got)
+	}
 	c.becomes(patience, "OK", "SET", "key:x", "1")
 	if got, err := strconv.Atoi(c.do("MEMORY", "USAGE", "users:1")); err != nil || got < 100 {
 		t.Errorf("MEMORY USAGE says %d, %v", got, err)

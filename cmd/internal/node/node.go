@@ -138,7 +138,7 @@ func (n *Node) assemble(seams Seams) (err error) {
 		return fmt.Errorf("tier: %w", err)
 	}
 	asked := commandOptions(c)
-	asked.Memory = n.cache
+	asked.Memory, asked.Reads = n.cache, n.cache.Reads
 	asked.Scanner, _ = n.source.(proxy.Scanner)
 	if n.users != nil {
 		asked.Users = n.users
