@@ -176,6 +176,8 @@ func TestHistoriesThatAreNone(t *testing.T) {
 		{"a truncate of no use case", run + `{"kind":"truncate","use_case":"z"}` + "\n", "which the run does not have"},
 		{"one place for two writes", run + strings.Repeat(`{"kind":"write","key":"a:1","seq":4,"value":4}`+"\n", 2), "one place in the log"},
 		{"a field that is none", run + `{"kind":"read","key":"a:1","colour":1}` + "\n", "colour"},
+		{"a run that ends in the year 2262", run + `{"kind":"end","at":9223372036854775807}` + "\n", "a run from 1 to 9223372036854775807"},
+		{"a run from before all time", strings.Replace(run, `"at":1`, `"at":-9223372036854775808`, 1), "a run from -9223372036854775808"},
 		{"a fault that is none", run + `{"kind":"fault","id":1,"name":"healthy","at":2}` + "\n", "as times without one are"},
 		{"a line without end", run + strings.Repeat("x", maxLine+1), "line 2: no sound history: a line of it has at most 65536 bytes"},
 	} {

@@ -68,6 +68,9 @@ func (r *records) add(record any) {
 	}
 }
 
+// longest is what a run may last: more is no time but a slip.
+const longest = 365 * 24 * time.Hour
+
 // maxSlots is how fine the pictures over time are.
 const maxSlots = 300
 
@@ -92,6 +95,9 @@ func (r *records) world() (*world, error) {
 	w.clock = newSourceClock(r.clocks, stepped)
 	w.bare = newTimeline(nil, w.clock)
 	last := r.last()
+	if w.run.At < 0 || last.Sub(w.run.At) > longest {
+		return nil, &FormatError{What: fmt.Sprintf("a run from %d to %d, in nanoseconds of its clock", w.run.At, last)}
+	}
 	w.phases = phasesOf(all, w.run.At, last)
 	w.width = max(time.Second, last.Sub(w.run.At)/maxSlots)
 	w.slots = int(last.Sub(w.run.At)/w.width) + 1
