@@ -163,9 +163,12 @@ func (pt *provableTier) refuses(t *testing.T, p *stack.Postgres) {
 		}
 		pt.asItWas(t)
 	}
-	stacktest.Exec(t, p, "REVOKE UPDATE ON "+table.Rows+" FROM nodes")
-	refused("nodes that may not write", "node one: it does not write conform-value:8000", "permission denied", "the database's role of the nodes that to change "+table.Rows)
-	stacktest.Exec(t, p, "GRANT UPDATE ON "+table.Rows+" TO nodes", "REVOKE CREATE ON SCHEMA public FROM prover")
+	for _, right := range []string{"UPDATE", "DELETE"} {
+		stacktest.Exec(t, p, "REVOKE "+right+" ON "+table.Rows+" FROM nodes")
+		refused("nodes that may not "+right, "node one: it does not write conform-value:8000", "permission denied", "the database's role of the nodes that to change "+table.Rows)
+		stacktest.Exec(t, p, "GRANT "+right+" ON "+table.Rows+" TO nodes")
+	}
+	stacktest.Exec(t, p, "REVOKE CREATE ON SCHEMA public FROM prover")
 	refused("nobody who may make a log", "the database: role prover may make no tables", "GRANT CREATE ON SCHEMA public TO prover")
 	stacktest.Exec(t, p, "GRANT CREATE ON SCHEMA public TO prover")
 

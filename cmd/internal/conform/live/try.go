@@ -23,12 +23,13 @@ func (d *Deployment) try(ctx context.Context) (err error) {
 		return fmt.Errorf("the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	t := trial{d: d, conn: conn, id: 4 * d.opts.Config.Conform.Rows, value: 1} // a row that no run uses
-	if _, err := conn.Transact(ctx, []table.Change{{Op: table.Put, ID: t.id, Value: t.value}}, false); err != nil {
-		return fmt.Errorf("the database: %w", err)
-	}
+	t := trial{d: d, conn: conn, id: 4 * d.opts.Config.Conform.Rows} // a row that no run uses
 	for i := range d.opts.Config.Conform.Nodes {
 		n := &d.opts.Config.Conform.Nodes[i]
+		t.value++
+		if _, err := conn.Transact(ctx, []table.Change{{Op: table.Put, ID: t.id, Value: t.value}}, false); err != nil {
+			return fmt.Errorf("the database: %w", err)
+		}
 		if err := t.node(ctx, n); err != nil {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
@@ -82,7 +83,7 @@ func available(ctx context.Context, c *client.Client, args ...string) (r client.
 	}
 }
 
-// write writes through a node, by the use case that can be written.
+// write writes and deletes through a node, by the use case that can be written.
 func (t *trial) write(ctx context.Context, c *client.Client) error {
 	for i := range t.d.useCases {
 		u := &t.d.useCases[i]
@@ -90,14 +91,24 @@ func (t *trial) write(ctx context.Context, c *client.Client) error {
 			continue
 		}
 		t.value++
-		if _, err := available(ctx, c, "SET", u.Key(t.id), table.Text(t.id, t.value)); err != nil {
-			return fmt.Errorf("it does not write %s: %w: give the user of conform.user the right to write use case %s, and the database's role of the nodes that to change %s", u.Key(t.id), err, u.Name, table.Rows)
+		if err := t.change(ctx, c, u, "SET", u.Key(t.id), table.Text(t.id, t.value)); err != nil {
+			return err
 		}
 		_, err := t.conn.Find(ctx, t.id, t.value)
 		if errors.Is(err, table.ErrNotLogged) {
 			return fmt.Errorf("what it has written to %s is not in the database of the configuration: give both the same one", u.Key(t.id))
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return t.change(ctx, c, u, "DEL", u.Key(t.id))
+	}
+	return nil
+}
+
+func (t *trial) change(ctx context.Context, c *client.Client, u *load.UseCase, args ...string) error {
+	if _, err := available(ctx, c, args...); err != nil {
+		return fmt.Errorf("it does not write %s: %w: give the user of conform.user the right to write use case %s, and the database's role of the nodes that to change %s", u.Key(t.id), err, u.Name, table.Rows)
 	}
 	return nil
 }
