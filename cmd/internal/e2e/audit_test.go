@@ -84,23 +84,32 @@ func moved(r row.Row) row.Row {
 }
 
 // B29: rows change, checkpoints keep coming, and no change ever does. Nothing
-// but the audit can find that; it tells which entry, and what happened to it.
+// but the audit can find that; it tells which entry, and what happened to it. Each
+// node finds it that holds the entry.
 func TestAuditorFindsWhatTheLogNeverHad(t *testing.T) {
 	s := newStack(t, mapped("users", "users", time.Hour))
 	s.audited(never)
 	t.Cleanup(s.broker().Close)
 	s.relay()
 	n, a := s.surrounded()
+	other, b := s.surrounded()
 	c := s.client(n.Address())
 	c.do("GET", "users:1")
-	eventually(t, "what is held is looked at", func() bool {
-		return s.metric(n, "freshet_audit_looks_total", `found="equal"`) > 10
-	})
-	if v := s.violations(n); len(v) > 0 {
-		t.Fatalf("before anything was wrong: %+v", v)
+	s.client(other.Address()).do("GET", "users:1")
+	for _, n := range []*node.Node{n, other} {
+		eventually(t, "what is held is looked at", func() bool {
+			return s.metric(n, "freshet_audit_looks_total", `found="equal"`) > 10
+		})
+		if v := s.violations(n); len(v) > 0 {
+			t.Fatalf("before anything was wrong: %+v", v)
+		}
 	}
 	a.on.Store(true)
-	eventually(t, "it is found", func() bool { return len(s.violations(n)) > 0 })
+	b.on.Store(true)
+	eventually(t, "it is found by both", func() bool { return len(s.violations(n)) > 0 && len(s.violations(other)) > 0 })
+	if v := s.violations(other)[0]; v.Key != "users:1" {
+		t.Errorf("the other node found %+v", v)
+	}
 	v := s.violations(n)[0]
 	if v.Key != "users:1" || v.By != "entry" || !strings.Contains(strings.Join(v.Trace, "\n"), "fill answered and installed") {
 		t.Errorf("got %+v", v)
