@@ -56,7 +56,7 @@ func TestConformIsEnded(t *testing.T) {
 				if c.signal == syscall.SIGKILL {
 					return
 				}
-				scratch, _ := filepath.Glob(filepath.Join(out, "scratch-*"))
+				scratch, _ := filepath.Glob(filepath.Join(out, "freshet-scratch-*"))
 				left, err := os.ReadDir(temporary)
 				if err != nil || len(left)+len(scratch) > 0 {
 					t.Errorf("left behind: %v, %v, %v", left, scratch, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // folder is the one of a run, which no other has meanwhile. What is needed only
@@ -16,7 +17,9 @@ type folder struct {
 	parts   string   // of the parts
 }
 
-const temporary = "scratch-"
+// temporary begins the names of what no run has left on purpose. Whoever has a
+// run write to a folder of theirs has nothing of that name there.
+const temporary = "freshet-scratch-"
 
 // openFolder makes a folder, if it is not there, and holds it. What a run that
 // was killed has left over goes.
@@ -35,12 +38,15 @@ func openFolder(dir string) (f *folder, err error) {
 }
 
 func (f *folder) prepare(dir string) error {
-	left, err := filepath.Glob(filepath.Join(dir, temporary+"*"))
+	left, err := os.ReadDir(dir) // by no pattern: what is dir may look like one
 	if err != nil {
 		return err
 	}
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
+	for _, e := range left {
+		if !strings.HasPrefix(e.Name(), temporary) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -31,11 +31,13 @@ func TestOneRunInAFolder(t *testing.T) {
 	}
 }
 
-// What a run left that was killed goes with the next one; the history does not.
+// What a run left that was killed goes with the next one; the history does not,
+// nor does what is somebody's own, or a run's that goes on beside it.
 func TestLeftOvers(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"scratch-1/parts", "kept"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+	above := t.TempDir()
+	dir := filepath.Join(above, "run*")
+	for _, name := range []string{"run*/freshet-scratch-1/parts", "run*/kept", "run*/scratch-notes", "run1/freshet-scratch-2"} {
+		if err := os.MkdirAll(filepath.Join(above, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +47,10 @@ func TestLeftOvers(t *testing.T) {
 	}
 	defer f.close()
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 2 || left[0].Name() != "kept" || filepath.Join(dir, left[1].Name()) != f.scratch {
+	if err != nil || len(left) != 3 || filepath.Join(dir, left[0].Name()) != f.scratch || left[1].Name() != "kept" || left[2].Name() != "scratch-notes" {
 		t.Errorf("there are %v, %v", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(above, "run1/freshet-scratch-2")); err != nil {
+		t.Error(err)
 	}
 }

@@ -307,7 +307,7 @@ func TestConformLiveInterrupted(t *testing.T) {
 		if v != nil {
 			t.Errorf("interrupted after %v, with a verdict: %v", at, err)
 		}
-		if left, err := filepath.Glob(filepath.Join(out, "scratch-*")); err != nil || len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(out, "freshet-scratch-*")); err != nil || len(left) > 0 {
 			t.Errorf("interrupted after %v, left behind: %v, %v", at, left, err)
 		}
 	}
