@@ -30,6 +30,7 @@ func (d *Deployment) ofBroker() []fault.Fault {
 	return []fault.Fault{
 		b.Death(d.startBroker),
 		b.Freeze("freeze", 2*time.Second),
+		b.Freeze("freeze for 3Δ", 3*part.Delta),
 		part.Once("partition added", b.Name(), 2*time.Second, func(ctx context.Context) error {
 			count++
 			return b.Order("widen", int64(count))(ctx)

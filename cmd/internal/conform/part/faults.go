@@ -92,6 +92,7 @@ func (t *Tier) OfRelay() []fault.Fault {
 	return []fault.Fault{
 		r.Death(r.Start),
 		r.Freeze("freeze", 2*time.Second),
+		r.Freeze("freeze for 3Δ", 3*Delta),
 		t.Hole("black hole to the broker", r.name),
 		delayed(Delta / 10),
 		delayed(Delta / 2),

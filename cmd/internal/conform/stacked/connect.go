@@ -91,6 +91,7 @@ func (d *Deployment) ofConnect() []fault.Fault {
 		part.Lasting("kill", connector, 100*time.Millisecond, time.Second,
 			func(context.Context) error { return d.connect.Kill() }, d.startAgain),
 		frozen("freeze", connector, 2*time.Second, func() *stack.Process { return d.connect.Process }),
+		frozen("freeze for 3Δ", connector, 3*part.Delta, func() *stack.Process { return d.connect.Process }),
 		d.Hole("black hole to the broker", connector),
 		d.Late("stream delayed by 250ms", connector, part.Delta/4),
 		d.unseen(),

@@ -51,6 +51,7 @@ func (d *Deployment) ofBroker() []fault.Fault {
 		part.Lasting("kill", broker, 100*time.Millisecond, time.Second,
 			func(context.Context) error { return d.kafka.Kill() }, d.kafka.Start),
 		frozen("freeze", broker, 2*time.Second, func() *stack.Process { return d.kafka.Process }),
+		frozen("freeze for 3Δ", broker, 3*part.Delta, func() *stack.Process { return d.kafka.Process }),
 		part.Once("topic made anew", broker, 2*time.Second, func(ctx context.Context) error {
 			n, err := d.kafka.Partitions(ctx, topic)
 			if err != nil {
