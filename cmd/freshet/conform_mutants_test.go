@@ -22,8 +22,8 @@ import (
 var (
 	mutantSeeds = flag.Int("mutants.seeds", 1, "seeds with which each mutant must be caught by a conformance run")
 	mutantFirst = flag.Int("mutants.first", 1, "the first of these seeds")
-	mutantOnly  = flag.String("mutants.only", "", "the one mutant to catch")
-	mutantAll   = flag.Bool("mutants.all", false, "catch all of them, which takes some minutes for each seed, and not only a few")
+	mutantOnly  = flag.String("mutants.only", "", "the one mutant to catch; all of them take some minutes for each seed")
+	within      = flag.Duration("mutants.within", 55*time.Second, "how long a run may take to catch a mutant")
 )
 
 // hunt says by which checks a run of the processes catches a mutant, and under
@@ -32,12 +32,8 @@ type hunt struct {
 	faults string
 	checks []string
 	whole  time.Duration // of a run that has to be whole, as what the checks are about is only known then
-	few    bool          // it is caught also where not all are
 	with   []string      // more flags of the run
 }
-
-// within is how long a run may take to catch a mutant.
-const within = 55 * time.Second
 
 // The mixes of faults under which mutants show.
 const (
@@ -58,20 +54,20 @@ var caught = map[string]hunt{
 	"fingerprint-unread":    {faults: "column made anew", checks: []string{"C2", "C3"}},
 	"gap-silent":            {faults: otherLog, checks: []string{"C2", "C3"}},
 	"holes-ignored":         {faults: "changes lost", checks: []string{"C2", "C3", "C5"}},
-	"ignore-insert":         {faults: noFaults, checks: []string{"C8"}, whole: 12 * time.Second, few: true},
+	"ignore-insert":         {faults: noFaults, checks: []string{"C8"}, whole: 12 * time.Second},
 	"install-unchecked":     {faults: lateFills, checks: []string{"C2", "C3", "C5"}},
 	"install-written":       {faults: lateFills, checks: []string{"C2", "C3", "C5"}},
 	"join-any":              {faults: lateFills, checks: []string{"C2", "C3", "C5", "C7"}},
-	"old-primary-lifts":     {faults: "failover and a survivor", checks: []string{"C2", "C3"}, few: true},
+	"old-primary-lifts":     {faults: "failover and a survivor", checks: []string{"C2", "C3"}},
 	"refill-absent":         {faults: lateStream, checks: []string{"C5"}},
-	"refill-incomplete":     {faults: images, checks: []string{"C0"}, few: true},
+	"refill-incomplete":     {faults: images, checks: []string{"C0"}},
 	"refill-not-last":       {faults: images, checks: []string{"C0"}},
-	"refill-unpositioned":   {faults: lateStream, checks: []string{"C5"}, few: true},
-	"replies-shifted":       {faults: noFaults, checks: []string{"C0"}, whole: 6 * time.Second, few: true},
+	"refill-unpositioned":   {faults: lateStream, checks: []string{"C5"}},
+	"replies-shifted":       {faults: noFaults, checks: []string{"C0"}, whole: 6 * time.Second},
 	"session-token-is-asof": {faults: lateBoth, checks: []string{"C6"}},
 	"token-is-commit-time":  {faults: "late acknowledgements,slow source", checks: []string{"C5"}},
 	"truncate-one":          {faults: "deletes as truncates", checks: []string{"C2", "C3"}},
-	"ttl-extended":          {faults: noFaults, checks: []string{"C4"}, few: true},
+	"ttl-extended":          {faults: noFaults, checks: []string{"C4"}},
 	"watermark-after-stamp": {faults: noFaults, checks: []string{"C2", "C3", "C4", "C5"}},
 	"watermark-max":         {faults: "freeze", checks: []string{"C2", "C3"}},
 }
@@ -104,7 +100,7 @@ func TestConformCatchesMutants(t *testing.T) {
 
 // catch returns for how long the run went on.
 func (h hunt) catch(t *testing.T, seed int, name string) time.Duration {
-	v := h.run(t, seed, name, cmp.Or(h.whole, within))
+	v := h.run(t, seed, name, cmp.Or(h.whole, *within))
 	lasted := v.Ended.Sub(v.Run.At).Round(100 * time.Millisecond)
 	t.Logf("after %v: %v", lasted, broken(v))
 	if !slices.ContainsFunc(h.checks, func(id string) bool { return broken(v)[id] > 0 }) {
@@ -121,15 +117,7 @@ func (h hunt) run(t *testing.T, seed int, mutant string, lasts time.Duration) *c
 	return verdictIn(t, out, stdout)
 }
 
-func chosen(name string) bool {
-	switch {
-	case *mutantOnly != "":
-		return name == *mutantOnly
-	case *mutantAll:
-		return true
-	}
-	return caught[name].few
-}
+func chosen(name string) bool { return *mutantOnly == "" || *mutantOnly == name }
 
 // verdictIn reads the report in a folder.
 func verdictIn(t *testing.T, out, stdout string) *check.Verdict {
