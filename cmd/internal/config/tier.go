@@ -97,8 +97,8 @@ func (c *Config) validateTier(bad reporter) {
 	t := &c.Tier
 	switch given := t.Directories(); {
 	case len(given) == 0:
-		if t.Name != "" {
-			bad("tier", "a name is given, but no directory; say where the other nodes are with one of members, dns, gossip and kubernetes, or remove it")
+		if t.Name != "" || t.Key.Given() || t.TLS.Enabled {
+			bad("tier", "a name, a key or tls is given, but no directory: this node would be alone; say where the others are with one of members, dns, gossip and kubernetes, or remove them")
 		}
 		return
 	case len(given) > 1:
