@@ -36,8 +36,8 @@
 // enough was at hand; the context's error when the caller left first; and what
 // the source itself returned.
 //
-// Where a use case reads replicas, and one is further behind than the bound, the
-// primary is asked in its place ([proxy.Request].Primary).
+// Where a use case reads replicas, and one is further behind than a read bears, the
+// primary is asked in its place ([proxy.Request].Primary); a STRONG read always.
 //
 // Read cache.go, then entry.go, stamp.go, read.go, fill.go, replica.go, keeping.go,
 // change.go, write.go, explain.go, trace.go, tracetext.go, peek.go, memory.go; store and fill

@@ -60,6 +60,7 @@ type flight struct {
 	asof         proxy.Time
 	sent         atomic.Bool
 	keeping      keeping
+	bears        bears
 	result       proxy.Result
 	kept         *entry  // what was installed, if anything was
 	home         entries // the store that has it
@@ -127,7 +128,7 @@ func (c *Cache) run(fs []*flight) (next []*flight) {
 	results := make([]proxy.Result, len(fs))
 	began := time.Now()
 	c.next.Load(ctx, reqs, results)
-	c.overtake(ctx, reqs, results)
+	c.overtake(ctx, fs, reqs, results)
 	c.metrics.took.Observe(time.Since(began).Seconds())
 	c.land(fs, results)
 	return c.leave(fs)

@@ -77,7 +77,7 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 	}
 	m.joins = perCase("freshet_cache_joins_total", "Reads that shared a fill begun for another.")
 	m.refused = perCase("freshet_cache_installs_refused_total", "Fills whose value was not kept because a change passed them.")
-	m.overtaken = perCase("freshet_cache_replica_behind_total", "Fills that the primary was asked for, too, since a replica was further behind than the bound.")
+	m.overtaken = perCase("freshet_cache_replica_behind_total", "Fills that the primary was asked for, too, since a replica was further behind than a read bears.")
 	m.failed = perCase("freshet_cache_failed_reads_total", "Reads whose fill brought no answer in time.")
 	m.stale = perCase("freshet_cache_stale_reads_total", "Reads answered outside the bound, as on_unavailable: stale asks.")
 	m.replaced = perCase("freshet_cache_replaced_total", "Changes that replaced an entry.")

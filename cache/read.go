@@ -173,7 +173,9 @@ func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint
 			found = e
 			return nil
 		}
-		return newFlight(r, key, hash, why)
+		f := newFlight(r, key, hash, why)
+		f.bears.begin(u, r.Freshness)
+		return f
 	}
 	if why == reasonRefresh {
 		if f := c.locks.TryEnter(hash, r.Key.Text, create); f != nil {
@@ -185,6 +187,9 @@ func (c *Cache) enter(p *pending, i int, r *proxy.Request, u *useCase, hash uint
 		if e := f.landed(); e != nil && c.judge(u, e, hash, r.Freshness, &at) == reasonNone {
 			found = e
 			return true
+		}
+		if !f.sent.Load() {
+			f.bears.note(u, r.Freshness)
 		}
 		return c.mayJoin(u, f, r.Freshness, at) && (r.Unkept || f.keeping.ask())
 	}
@@ -207,7 +212,7 @@ func (c *Cache) mayJoin(u *useCase, f *flight, want proxy.Freshness, at moment) 
 	if !f.sent.Load() || hook.Mutant(hook.JoinAny) {
 		return true
 	}
-	return !want.Strong && !f.failed() &&
+	return !want.Strong && !f.failed() && f.suits(u, want) &&
 		at.hi.Sub(f.asof) <= u.boundOf(want) && f.asof >= want.Token &&
 		f.stamp == c.stamps.of(f.hash) && f.epoch == u.epoch.Load()
 }

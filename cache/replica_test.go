@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/freshet-cache/freshet/proxy"
@@ -59,6 +60,46 @@ func TestReplicaThatIsTooFarBehindIsOvertaken(t *testing.T) {
 		t.Errorf("with the primary away: %+v", res)
 	}
 	w.want(t, w.read(t, "users:1", proxy.Freshness{MaxStale: 10 * time.Second}), "older", proxy.FromCache) // that fill is kept
+}
+
+// A replica is young enough for what a use case asks for, and not for one read of
+// it: that read has the primary's answer, whether it begins the fill or shares one
+// that is yet to be sent. One that comes too late for that has the next fill.
+func TestReplicaThatIsTooFarBehindForARead(t *testing.T) {
+	for name, stricter := range map[string]proxy.Freshness{
+		"as fresh as the source": {Strong: true},
+		"a bound of its own":     {MaxStale: 100 * time.Millisecond},
+	} {
+		for state, before := range map[string]int{"no fill": 0, "a fill that is sent": 1, "one that waits besides": 2} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, UseCase{Bound: 2 * time.Second})
+					w.clock.set(100_000_000_000)
+					w.key(t, "users:1").UseCase.Mapping.Replica = true
+					w.source.set("users:1", "new")
+					w.Cache.next = slowly(lagging{pinning{w.source, w.clock, time.Second}, "old"}, func() { time.Sleep(time.Millisecond) })
+					done := make(chan string)
+					for i := range before {
+						go func() {
+							if i > 0 {
+								w.Change(w.key(t, "users:1"), nil) // no read shares what is sent
+							}
+							done <- text(w.read(t, "users:1", proxy.Freshness{}).Row)
+						}()
+						synctest.Wait()
+					}
+					go func() { done <- "stricter " + text(w.read(t, "users:1", stricter).Row) }()
+					got := map[string]int{}
+					for range before + 1 {
+						got[<-done]++
+					}
+					if got["stricter new"] != 1 || got["old"] != min(before, 1) {
+						t.Errorf("%v", got)
+					}
+				})
+			})
+		}
+	}
 }
 
 // downAbove is a replica whose primary is away.

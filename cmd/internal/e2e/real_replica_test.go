@@ -50,6 +50,10 @@ func TestRealReplica(t *testing.T) {
 		}
 		stacktest.Exec(t, standby, "SELECT pg_wal_replay_pause()")
 		stacktest.Exec(t, p, "UPDATE versions SET v = 100 WHERE id = 1")
+		if got := c.do("FRESHET.GET", "versions:1", "STRONG"); !strings.Contains(got, "100") {
+			t.Errorf("as fresh as the database: %s", got)
+		}
+		c.do("FRESHET.INVALIDATE", "versions:1")
 		behind := overtaken()
 		c.becomes(bound, "100", "HGET", "versions:1", "v")
 		for changed := time.Now(); time.Since(changed) < 3*bound; {
