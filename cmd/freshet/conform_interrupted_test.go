@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ import (
 // A run that is interrupted, or killed, at any moment leaves no process behind,
 // and one that is interrupted no folder but that of the report.
 func TestConformIsEnded(t *testing.T) {
+	// What nohup has ignored stays so for those that are started, unless it is caught here.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	for _, c := range []struct {
 		name   string
 		signal syscall.Signal
