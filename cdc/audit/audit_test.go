@@ -247,6 +247,20 @@ func (w *world) judged(within, outcome string) (n int) {
 	return n
 }
 
+// wantAll wants what was followed to stand for about n changes.
+func (w *world) wantAll(t *testing.T, within string, n int) {
+	t.Helper()
+	all := 0
+	for _, outcome := range []string{"consistent", "inconsistent", "late"} {
+		got := w.judged(within, outcome)
+		t.Logf("%s: %d of %d", outcome, got, n)
+		all += got
+	}
+	if all < n*8/10 || all > n*12/10 {
+		t.Errorf("what was followed stands for %d of %d changes", all, n)
+	}
+}
+
 // However many changes come, those that are left out are so by no merit of
 // theirs, and others stand for them: what is counted is as if all had been
 // followed, in time. Here every second change takes longer than a second.
@@ -273,15 +287,7 @@ func TestTooManyChangesToRead(t *testing.T) {
 			})
 		}
 		w.pass(20 * time.Second)
-		all := 0
-		for _, outcome := range []string{"consistent", "inconsistent", "late"} {
-			got := w.judged("1s", outcome)
-			t.Logf("%s: %d of %d", outcome, got, n)
-			all += got
-		}
-		if all < n*8/10 || all > n*12/10 {
-			t.Errorf("what was followed stands for %d of %d changes", all, n)
-		}
+		w.wantAll(t, "1s", n)
 		if late := w.judged("1s", "late"); late > n/10 {
 			t.Errorf("%d were looked at too late: as many are followed as before", late)
 		}

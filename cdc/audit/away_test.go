@@ -39,15 +39,7 @@ func TestAnHourWithoutTheSource(t *testing.T) {
 		if len(w.pending)+len(w.suspects) > 0 || w.counts("violations") != "" {
 			t.Errorf("%d wait, %d are suspected, violations: %q", len(w.pending), len(w.suspects), w.counts("violations"))
 		}
-		all := 0
-		for _, outcome := range []string{"consistent", "inconsistent", "late"} {
-			got := w.judged("10m", outcome)
-			t.Logf("%s: %d of %d", outcome, got, n)
-			all += got
-		}
-		if all < n*8/10 || all > n*12/10 {
-			t.Errorf("what was followed stands for %d of %d changes", all, n)
-		}
+		w.wantAll(t, "10m", n)
 		if got := w.counts("followed_ratio"); got != "1" {
 			t.Errorf("%s of the changes are followed", got)
 		}

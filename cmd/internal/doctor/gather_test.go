@@ -93,9 +93,9 @@ func run(t *testing.T, part func(context.Context) error) {
 	})
 }
 
-// A deployment that runs is measured, and nothing is wrong with it but that it
-// has one broker.
-func TestWhileItRuns(t *testing.T) {
+// streamed is a shop with a broker that runs.
+func streamed(t *testing.T) *config.Config {
+	t.Helper()
 	c := shop(t, "")
 	broker, err := node.OpenBroker("127.0.0.1:0", t.TempDir(), c.Stream.Kafka.Topic, 2)
 	if err != nil {
@@ -103,6 +103,13 @@ func TestWhileItRuns(t *testing.T) {
 	}
 	t.Cleanup(broker.Close)
 	c.Stream.Kafka.Brokers = []string{broker.Address()}
+	return c
+}
+
+// A deployment that runs is measured, and nothing is wrong with it but that it
+// has one broker.
+func TestWhileItRuns(t *testing.T) {
+	c := streamed(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	r, err := node.OpenRelay(t.Context(), c, log)
 	if err != nil {
@@ -145,13 +152,7 @@ func TestWhileItRuns(t *testing.T) {
 // A relay that waits for another one to end says so, and nothing is wrong with
 // that.
 func TestARelayThatStandsBy(t *testing.T) {
-	c := shop(t, "")
-	broker, err := node.OpenBroker("127.0.0.1:0", t.TempDir(), c.Stream.Kafka.Topic, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(broker.Close)
-	c.Stream.Kafka.Brokers = []string{broker.Address()}
+	c := streamed(t)
 	o := Options{Outage: time.Hour}
 	for range 2 {
 		r, err := node.OpenRelay(t.Context(), c, slog.New(slog.NewTextHandler(t.Output(), nil)))
