@@ -88,6 +88,5 @@ func (c *Cache) holdsLifted(u *useCase, f *flight) bool {
 		return false
 	}
 	at := c.now()
-	why := c.judge(u, e, f.hash, proxy.Freshness{}, &at)
-	return why == reasonNone || why == reasonRefresh
+	return c.holding(u, e, f.hash, &at) == proxy.Served
 }
