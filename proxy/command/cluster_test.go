@@ -121,7 +121,7 @@ func TestNobodyIsSentToANewOwner(t *testing.T) {
 	}
 }
 
-// A client that was there when a node was lost is told so once, by a MOVED to
+// A client that was there when a node left or was lost is told so once, by a MOVED to
 // where it is: with a read that it sent by itself, of a slot that is this node's.
 func TestClientsLearnOfALoss(t *testing.T) {
 	tier := newTier()

@@ -58,9 +58,10 @@
 // that clients cannot be sent to, or that has its slot for so short a time that
 // it may not know yet, and all reads of a connection that is READONLY. So a
 // MOVED is advice, and a client that does not know the owner is never turned
-// away for good (redirect.go, topology.go, cluster.go). When a node is lost, each
-// connection is told once that a key is where it asks for it: clients take a MOVED
-// for a sign that their table is old, and the end of connections they do not.
+// away for good (redirect.go, topology.go, cluster.go). When a node leaves or is
+// lost, each connection is told once that a key is where it asks for it: clients
+// take a MOVED for a sign that their table is old, and the end of connections they
+// do not.
 //
 // The slot that counts is that of the key as it was sent, options behind it and
 // all, because that is what clients compute it of. And what a connection asks of

@@ -68,7 +68,7 @@ func (s *Session) moved(cmd *command, args [][]byte) error {
 	return refusal(fmt.Sprintf("MOVED %d %s:%d", slot, m.Host, m.Port))
 }
 
-// stale reports whether a client knows nothing of a member that was lost, and
+// stale reports whether a client knows nothing of a member that is gone, and
 // can be told so with the answer to a command: a read that came by itself, as
 // some clients' pipelines do not follow a MOVED.
 func (s *Session) stale(cmd *command) bool {

@@ -34,9 +34,9 @@ type Placed struct {
 // Topology is who owns what, as clients are told. Immutable, once its maker has
 // set Losses.
 type Topology struct {
-	// Losses is higher than that of the topology before if a member was lost
-	// between the two, and this node has its slots for now. Clients learn of
-	// nothing else that has changed by what they are answered.
+	// Losses counts the members that were left without slots, as they were lost
+	// or leave. Of these clients learn by what they are answered, and of nothing
+	// else that has changed.
 	Losses uint64
 
 	version uint64

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
@@ -195,7 +196,7 @@ func TestGoClientsOfATier(t *testing.T) {
 		rounds[name] = done
 		all.Go(func() {
 			own := strings.ReplaceAll(name, ", ", "-")
-			for ctx.Err() == nil {
+			for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) { // the nodes need the machine too
 				if err := round(context.WithoutCancel(ctx), c, own, int(done.Add(1))); err != nil {
 					t.Errorf("%s, round %d: %v", name, done.Load(), err)
 				}

@@ -52,6 +52,32 @@ func (f *fronts) kill(name string) {
 	f.lose(name)
 }
 
+// asks has go-redis ask for keys one by one, and then for these and more in one
+// pipeline. It looks for the owners again only when it is told MOVED.
+func (f *fronts) asks(keys []string, more ...string) func() error {
+	options := &redis.ClusterOptions{
+		ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience, ClusterStateReloadInterval: time.Hour,
+	}
+	for _, front := range f.of {
+		options.Addrs = append(options.Addrs, front.Address())
+	}
+	cluster := redis.NewClusterClient(options)
+	f.t.Cleanup(func() { cluster.Close() })
+	return func() error {
+		all := cluster.Pipeline()
+		for _, key := range keys {
+			if id, err := cluster.HGet(f.t.Context(), key, "id").Result(); err != nil || key != "users:"+id {
+				return fmt.Errorf("%s: %q, %w", key, id, err)
+			}
+		}
+		for _, key := range slices.Concat(keys, more) {
+			all.HGet(f.t.Context(), key, "id")
+		}
+		_, err := all.Exec(f.t.Context())
+		return err
+	}
+}
+
 // While a node is dead, the others answer clients of Redis Cluster for its keys
 // and tell them of it no more. go-redis, which is told nothing by connections that
 // are refused, learns it by itself.
@@ -63,21 +89,7 @@ func TestTierLosesANodeOfACluster(t *testing.T) {
 	for name, c := range at {
 		eventually(t, name+" sends clients to b", func() bool { return slices.Contains(sentTo(c), dead) })
 	}
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:       []string{f.of["a"].Address(), dead, f.of["c"].Address()},
-		ReadTimeout: patience, WriteTimeout: patience, PoolTimeout: patience,
-		ClusterStateReloadInterval: time.Hour, // it looks for the owners again only when it is told MOVED
-	})
-	defer cluster.Close()
-	keys := slices.Concat(f.owned("a", 5), f.owned("c", 5), lost)
-	ask := func() error {
-		for _, key := range keys {
-			if id, err := cluster.HGet(t.Context(), key, "id").Result(); err != nil || key != "users:"+id {
-				return fmt.Errorf("%s: %q, %w", key, id, err)
-			}
-		}
-		return nil
-	}
+	ask := f.asks(slices.Concat(f.owned("a", 5), f.owned("c", 5), lost))
 	if err := ask(); err != nil {
 		t.Fatal(err)
 	}
@@ -101,4 +113,17 @@ func TestTierLosesANodeOfACluster(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A client of Redis Cluster that asks nobody while a node leaves hears of it
+// later, of the others.
+func TestNodeLeavesAnIdleCluster(t *testing.T) {
+	f := newFronts(t, "a", "b", "c")
+	others := slices.Concat(f.owned("a", 5), f.owned("c", 5))
+	ask := f.asks(others, f.owned("b", 5)...)
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	f.nodes["b"].stop()
+	eventually(t, "go-redis knows that b has left", func() bool { return ask() == nil })
 }

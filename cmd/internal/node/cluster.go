@@ -50,7 +50,11 @@ const topologyAge = 500 * time.Millisecond
 // b tell clients of different owners, and both answer for what they say they own.
 //
 // Of a loss clients have to learn: some go on asking the dead for as long as
-// nobody tells them MOVED (command.Topology.Losses).
+// nobody tells them MOVED (command.Topology.Losses). And of a node that leaves,
+// though it says MOVED itself as long as it goes on (farewell):
+//
+//  1. b leaves. A client asks a meanwhile, and b nothing
+//  2. b has ended, and the client's next pipeline goes there
 //
 // A node that is doubted has its slots, and nobody is sent there: its breaker is
 // open, or its table of owners is another, and stays so if nodes are configured
@@ -89,6 +93,7 @@ type known struct {
 	changes  uint64
 	looked   time.Time
 	owners   *[hashring.Slots]string
+	owning   map[string]bool   // who owns any
 	moved    map[int]time.Time // slots that another node has for less than settle, and since when
 }
 
@@ -175,21 +180,19 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 	}
 	next := &known{
 		view: view, reaches: reaches, changes: changes, looked: now,
-		owners: new([hashring.Slots]string), moved: map[int]time.Time{},
+		owners: new([hashring.Slots]string), owning: map[string]bool{}, moved: map[int]time.Time{},
 	}
 	members, doubted, self := c.members(view, reaches)
 	index := map[string]int{}
 	for i, m := range members {
 		index[m.Name] = i
 	}
-	lost := false
 	next.topology = command.NewTopology(view.Rings.Version(), members, self, func(slot int) command.Placed {
 		at, known := index[view.Rings.OwnerOfSlot(slot, now)]
 		if !known || members[at].Away {
-			lost = lost || known && last != nil && last.owners[slot] == members[at].Name
 			at = self
 		}
-		next.owners[slot] = members[at].Name
+		next.owners[slot], next.owning[members[at].Name] = members[at].Name, true
 		since, moving := now, at != self
 		if last != nil && last.owners[slot] == members[at].Name {
 			since = last.moved[slot]
@@ -201,12 +204,20 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 		return command.Placed{Owner: at, New: moving || doubted[at]}
 	})
 	if last != nil {
-		next.topology.Losses = last.topology.Losses
-	}
-	if lost {
-		next.topology.Losses++
+		next.topology.Losses = last.topology.Losses + uint64(last.left(next))
 	}
 	return next
+}
+
+// left counts those that owned slots and own none any more: they are lost, or
+// leave.
+func (k *known) left(next *known) (count int) {
+	for name := range k.owning {
+		if !next.owning[name] {
+			count++
+		}
+	}
+	return count
 }
 
 // members are those that clients are told of: who owns slots, or is about to

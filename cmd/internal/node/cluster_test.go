@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -113,6 +114,12 @@ func someKeys(n int) (keys []string) {
 		keys = append(keys, fmt.Sprintf("key:%d", i))
 	}
 	return keys
+}
+
+// ownedBy returns a key that a node owns now.
+func ownedBy(view *membership.View, name string) string {
+	keys := someKeys(100)
+	return keys[slices.IndexFunc(keys, func(key string) bool { return view.Rings.Owner([]byte(key), time.Now()) == name })]
 }
 
 func TestClientsAreSentToOwners(t *testing.T) {
@@ -271,15 +278,7 @@ func TestClientsAreNotSentToTheLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		view := viewOf(t, 0, peersOf("a", "b", "c"))
 		n := newTierNode(t, "a", view)
-		var own, bs string
-		for _, key := range someKeys(100) {
-			switch view.Rings.Owner([]byte(key), time.Now()) {
-			case "a":
-				own = key
-			case "b":
-				bs = key
-			}
-		}
+		own, bs := ownedBy(view, "a"), ownedBy(view, "b")
 		sent := func(want, when string) {
 			t.Helper()
 			if got := n.sends(bs); got != want {
@@ -328,6 +327,49 @@ func TestClientsAreNotSentToTheLost(t *testing.T) {
 		if got := ask(); got != "$-1\r\n" {
 			t.Errorf("it is told of what is over: %q", got)
 		}
+	})
+}
+
+// Clients hear once that a node leaves, of the others and of that node itself,
+// and not again when it is gone.
+func TestClientsHearWhoLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		view := viewOf(t, 0, peersOf("a", "b", "c"))
+		ask := map[string]func() string{}
+		nodes := map[string]*tierNode{}
+		for _, name := range []string{"a", "b"} {
+			n := newTierNode(t, name, view)
+			s := n.commands.NewSession()
+			s.Redirect()
+			key := ownedBy(view, name)
+			nodes[name], ask[name] = n, func() string {
+				s.Step(t.Context(), []byte("GET "+key+"\r\n"))
+				return string(s.Replies())
+			}
+		}
+		answered := func(name, want, when string) {
+			t.Helper()
+			if got := ask[name](); !strings.HasSuffix(got, want) {
+				t.Errorf("%s, %s answers %q, not %q", when, name, got, want)
+			}
+		}
+		for name := range nodes {
+			answered(name, "$-1\r\n", "at rest")
+		}
+		leaving := peersOf("a", "b", "c")
+		leaving[1].State = hashring.Leaving
+		left := then(t, view, leaving, time.Now())
+		nodes["a"].seen, nodes["b"].seen = left, left
+		time.Sleep(topologyAge)
+		for name := range nodes {
+			answered(name, " "+name+":6400\r\n", "as b leaves")
+			answered(name, "$-1\r\n", "as the client asks again")
+		}
+		time.Sleep(settles)
+		answered("b", left.Rings.Owner([]byte(ownedBy(view, "b")), time.Now())+":6400\r\n", "as others have its keys")
+		nodes["a"].seen = then(t, left, peersOf("a", "c"), time.Now())
+		time.Sleep(topologyAge)
+		answered("a", "$-1\r\n", "as b is gone")
 	})
 }
 
