@@ -108,7 +108,7 @@ func (s *Session) clusterInfo([][]byte) {
 	s.w.Verbatim(fmt.Sprintf("cluster_state:ok\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:0\r\n"+
 		"cluster_known_nodes:%d\r\ncluster_size:%d\r\ncluster_current_epoch:%d\r\ncluster_my_epoch:%d\r\n"+
 		"cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\ntotal_cluster_links_buffer_limit_exceeded:0\r\n",
-		Slots, Slots, len(t.members), t.owners(), t.version, t.version))
+		Slots, Slots, len(t.members), len(t.owners()), t.version, t.version))
 }
 
 func (s *Session) clusterMyID([][]byte) { s.w.BulkString(s.topology.ids[s.topology.self]) }

@@ -31,8 +31,8 @@ type Placed struct {
 	New   bool // it may not know yet: clients are told of it, but not sent to it
 }
 
-// Topology is who owns what, as clients are told. Immutable, once its maker has
-// set Losses.
+// Topology is who owns what, as clients are told. Immutable, once it follows the
+// one before.
 type Topology struct {
 	// Losses counts the members that were left without slots, as they were lost
 	// or leave. Of these clients learn by what they are answered, and of nothing
@@ -82,16 +82,31 @@ func idOf(name string) string {
 // elsewhere returns the member that clients are sent to for a slot, or −1.
 func (t *Topology) elsewhere(slot int) int { return int(t.sendTo[slot]) }
 
-// owners counts the members that own slots.
-func (t *Topology) owners() int {
-	owns, n := make([]bool, len(t.members)), 0
+// owners are the names of the members that own slots.
+func (t *Topology) owners() map[string]bool {
+	owns := make([]bool, len(t.members))
 	for _, r := range t.ranges {
-		if !owns[r.owner] {
-			owns[r.owner] = true
-			n++
+		owns[r.owner] = true
+	}
+	names := map[string]bool{}
+	for i, m := range t.members {
+		if owns[i] {
+			names[m.Name] = true
 		}
 	}
-	return n
+	return names
+}
+
+// Follow makes t the topology after another one: it counts the losses between
+// the two.
+func (t *Topology) Follow(last *Topology) {
+	t.Losses = last.Losses
+	owners := t.owners()
+	for name := range last.owners() {
+		if !owners[name] {
+			t.Losses++
+		}
+	}
 }
 
 // rangesOf returns the slots of each member.

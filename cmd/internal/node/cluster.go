@@ -56,6 +56,8 @@ const topologyAge = 500 * time.Millisecond
 //  1. b leaves. A client asks a meanwhile, and b nothing
 //  2. b has ended, and the client's next pipeline goes there
 //
+// So they are told of whoever is left without slots, either way.
+//
 // A node that is doubted has its slots, and nobody is sent there: its breaker is
 // open, or its table of owners is another, and stays so if nodes are configured
 // differently.
@@ -93,7 +95,6 @@ type known struct {
 	changes  uint64
 	looked   time.Time
 	owners   *[hashring.Slots]string
-	owning   map[string]bool   // who owns any
 	moved    map[int]time.Time // slots that another node has for less than settle, and since when
 }
 
@@ -180,7 +181,7 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 	}
 	next := &known{
 		view: view, reaches: reaches, changes: changes, looked: now,
-		owners: new([hashring.Slots]string), owning: map[string]bool{}, moved: map[int]time.Time{},
+		owners: new([hashring.Slots]string), moved: map[int]time.Time{},
 	}
 	members, doubted, self := c.members(view, reaches)
 	index := map[string]int{}
@@ -192,7 +193,7 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 		if !known || members[at].Away {
 			at = self
 		}
-		next.owners[slot], next.owning[members[at].Name] = members[at].Name, true
+		next.owners[slot] = members[at].Name
 		since, moving := now, at != self
 		if last != nil && last.owners[slot] == members[at].Name {
 			since = last.moved[slot]
@@ -204,20 +205,9 @@ func (c *cluster) look(last *known, view *membership.View, now time.Time) *known
 		return command.Placed{Owner: at, New: moving || doubted[at]}
 	})
 	if last != nil {
-		next.topology.Losses = last.topology.Losses + uint64(last.left(next))
+		next.topology.Follow(last.topology)
 	}
 	return next
-}
-
-// left counts those that owned slots and own none any more: they are lost, or
-// leave.
-func (k *known) left(next *known) (count int) {
-	for name := range k.owning {
-		if !next.owning[name] {
-			count++
-		}
-	}
-	return count
 }
 
 // members are those that clients are told of: who owns slots, or is about to
