@@ -101,8 +101,8 @@ func (c *Cache) newer(u *useCase, hash uint64, key []byte, image *proxy.Image) b
 
 // Void makes everything void that is cached for a use case.
 func (c *Cache) Void(u *proxy.UseCase) {
+	c.metrics.voided[u.ID].Inc() // before anybody fills for it
 	s := step{useCase: u.ID, what: stepVoided, epoch: c.cases[u.ID].epoch.Add(1)}
-	c.metrics.voided[u.ID].Inc()
 	s.at = c.told()
 	c.trace.voids.take(s)
 }

@@ -61,11 +61,12 @@ func newMetrics(catalog *proxy.Catalog) *metrics {
 		Help:    "How long the source took, with the wait for a turn, for fills that went to it together.",
 		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, fillTimeout.Seconds()},
 	})
-	m.vecs = append(m.vecs, m.evictions, m.took)
 	fills := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "freshet_cache_fills_total", Help: "Reads of the source, one per key, by why they were made."},
 		[]string{"use_case", "reason"})
-	m.vecs = append(m.vecs, fills)
+	// Fills are read before evictions: no scrape shows one for an eviction that
+	// is not counted yet.
+	m.vecs = append(m.vecs, fills, m.took, m.evictions)
 	perCase := func(name, help string) []prometheus.Counter {
 		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"use_case"})
 		m.vecs = append(m.vecs, vec)

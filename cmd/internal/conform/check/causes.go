@@ -76,8 +76,14 @@ type limit struct {
 
 // limits are the most fills that each cause accounts for. Any reason may come
 // again without a new cause when the fill before brought nothing that was
-// kept, or nothing that its next reader could share: that is again.
-func (c *causes) limits(n *counted, bound, lasted time.Duration, all *causes) []limit {
+// kept, or nothing that its next reader could share: that is again. And where
+// nodes were there before the run, the first fill of a key at each of them may
+// be for what happened then: that is earlier.
+func (c *causes) limits(n *counted, run *history.Run, bound, lasted time.Duration, all *causes) []limit {
+	earlier := uint64(0)
+	if run.Live {
+		earlier = n.lives * c.keys
+	}
 	again := c.failed + n.Refused + n.evictions + c.slow + c.strong + c.tokens + c.demanding
 	often := func(interval time.Duration) uint64 {
 		if interval <= 0 {
@@ -87,17 +93,16 @@ func (c *causes) limits(n *counted, bound, lasted time.Duration, all *causes) []
 	}
 	return []limit{
 		{"cold", n.lives*c.keys + again, "keys, at each start"},
-		{"evicted", n.evictions, "evictions"},
+		{"evicted", n.evictions + earlier, "evictions"},
 		{"expired", often(bound*9/10) + again, "keys, once per bound"},
-		{"changed", n.Dropped + n.Replaced + again, "changes of cached keys"},
+		{"changed", n.Dropped + n.Replaced + earlier + again, "changes of cached keys"},
 		{"neighbour", 2*all.writes*n.lives + again, "writes"},
-		{"epoch", n.Voids*c.keys + again, "keys, at each void"},
+		{"epoch", n.Voids*c.keys + earlier + again, "keys, at each void"},
 		{"refresh", often(bound*6/10) + again, "keys, once per 0.7 of the bound"},
 		{"pinned", c.reads, "reads"},
 		{"strong", c.strong, "STRONG reads"},
 		{"token", c.tokens, "reads with a token or in a session"},
 		{"unkept", n.instead, "reads in the place of another node"},
-		{"unkept", 2 * c.reads, "reads, at the node that was asked and at one that it asked"},
 	}
 }
 
@@ -114,7 +119,7 @@ func (t *tally) fillsHaveCauses(lasted time.Duration) {
 		}
 		own := &t.causes[u.id]
 		t.sumIsExact(u, last)
-		t.withinLimits(u, &sum, own.limits(&sum, u.Bound, lasted, &all))
+		t.withinLimits(u, &sum, own.limits(&sum, &t.w.run, u.Bound, lasted, &all))
 		t.onePerRead(u, &sum, own)
 	}
 }

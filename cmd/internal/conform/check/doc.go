@@ -30,7 +30,8 @@
 //   - C9 has two halves. At the source's door, fills of one key by one life of
 //     a node must not overlap. And of what the nodes counted, each reason must
 //     be accounted for by its cause, hits and fills by reads, and where a life
-//     ended in peace the sum must be what the door saw.
+//     ended in peace the sum must be what the door saw. At nodes that were
+//     there before the run, a key's first fill may have its cause from before.
 //   - C11 judges the reads of the phases that follow a fault by ten seconds, in
 //     which no other one goes on, and the share of hits in each of them.
 //

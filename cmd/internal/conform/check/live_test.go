@@ -28,3 +28,27 @@ func TestNodesThatServeOthersToo(t *testing.T) {
 		}
 	}
 }
+
+// What was pushed out, changed or voided before the run is filled in it: once
+// for each key at each node that was there before, and never where nodes are
+// the run's own.
+func TestCausesFromBeforeTheRun(t *testing.T) {
+	reads := []any{got("a:1", 0, 10, 20), got("a:1", 0, 30, 40), got("a:2", 0, 10, 20), got("a:2", 0, 30, 40)}
+	for _, reason := range []string{"evicted", "changed", "epoch"} {
+		for _, test := range []struct {
+			live     bool
+			fills    uint64
+			violated uint64
+		}{
+			{true, 2, 0},
+			{true, 3, 1},
+			{false, 1, 1},
+		} {
+			c := &history.Counters{At: ms(100), Node: "n1", Life: 1, UseCase: "a", Fills: map[string]uint64{reason: test.fills}}
+			v := judgeRun(t, history.Run{Live: test.live}, src, append(reads, c)...)
+			if n := v.Checks[C9]; n.Violated != test.violated {
+				t.Errorf("%d fills for %q, live %v: %d violations: %+v", test.fills, reason, test.live, n.Violated, v.Violations)
+			}
+		}
+	}
+}

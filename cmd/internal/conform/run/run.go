@@ -49,8 +49,10 @@ func (r *Run) Main(ctx context.Context) error {
 	if err := errors.Join(log.Add(&r.Head), log.Flush()); err != nil {
 		return err
 	}
-	s := &sampler{of: r.Deployment, log: r.History.Log(), useCases: r.Head.UseCases}
-	s.begin(ctx)
+	s := &sampler{of: r.Deployment, log: r.History.Log(), useCases: r.Head.UseCases, live: r.Head.Live}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
 	if err := s.sample(ctx); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 const (
 	sampleEvery = 250 * time.Millisecond
 	askFor      = 3 * time.Second // a node that is frozen does not answer
+	askAgain    = 20 * time.Millisecond
 	startFor    = 3 * time.Minute // until every node is ready: a broker on a busy machine takes its time
 )
 
@@ -26,6 +27,7 @@ type sampler struct {
 	of       Deployment
 	log      *history.Log
 	useCases []history.UseCase // of the run: what others read is not its business
+	live     bool              // the nodes were there before the run
 	before   map[counter]history.Counters
 }
 
@@ -36,15 +38,20 @@ type counter struct {
 	useCase string
 }
 
-// begin notes what the nodes have counted before the run.
-func (s *sampler) begin(ctx context.Context) {
+// begin notes what the nodes have counted before the run. One that was there
+// before has to say it: else all of that would pass for the run's.
+func (s *sampler) begin(ctx context.Context) error {
 	s.before = map[counter]history.Counters{}
-	for _, node := range s.of.Nodes() {
-		counted, _, _ := s.ask(ctx, node)
+	return s.await(ctx, func(ctx context.Context, node string) error {
+		counted, _, ok := s.ask(ctx, node)
+		if !ok && s.live {
+			return fmt.Errorf("%s does not say what it has counted", node)
+		}
 		for _, c := range counted {
 			s.before[counter{node, c.Life, c.UseCase}] = c
 		}
-	}
+		return nil
+	})
 }
 
 func (s *sampler) run(ctx context.Context) error {
@@ -144,17 +151,29 @@ func (s *sampler) last(ctx context.Context) error {
 
 // ready waits until every node is.
 func (s *sampler) ready(ctx context.Context) error {
+	return s.await(ctx, func(ctx context.Context, node string) error {
+		admin, _ := s.of.Admin(node)
+		why, err := Get(ctx, admin, "/readyz")
+		if err != nil {
+			return fmt.Errorf("%s is not ready: %w: %s", node, err, strings.TrimSpace(why))
+		}
+		return nil
+	})
+}
+
+// await asks one node after the other until it does as it is asked. Its error
+// is the last that a node gave.
+func (s *sampler) await(ctx context.Context, ask func(ctx context.Context, node string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startFor)
 	defer cancel()
 	for _, node := range s.of.Nodes() {
 		for {
-			admin, _ := s.of.Admin(node)
-			why, err := Get(ctx, admin, "/readyz")
+			err := ask(ctx, node)
 			if err == nil {
 				break
 			}
-			if !pause.For(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("%s is not ready: %w: %s", node, err, strings.TrimSpace(why))
+			if !pause.For(ctx, askAgain) {
+				return err
 			}
 		}
 	}
