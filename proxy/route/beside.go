@@ -70,5 +70,6 @@ func (r *Route) joint(ctx context.Context, g *group, b *beside, err error) {
 	}
 	r.metrics.add(outcomeLate, late)
 	r.metrics.add(outcomeForwarded, len(g.results)-late)
+	r.metrics.vain.Add(uint64(len(g.results) - late))
 	inWords(ctx, g.results)
 }

@@ -27,8 +27,10 @@ type metrics struct {
 	reads       [outcomes]striped
 	unforgotten atomic.Uint64
 	misplaced   atomic.Uint64
+	vain        atomic.Uint64
+	warmed      atomic.Uint64
 
-	readsDesc, unforgottenDesc, misplacedDesc, hotDesc *prometheus.Desc
+	readsDesc, unforgottenDesc, misplacedDesc, vainDesc, warmedDesc, hotDesc *prometheus.Desc
 }
 
 // striped is a counter that many cores raise, each some stripe by chance.
@@ -53,6 +55,10 @@ func newMetrics() metrics {
 			"Written keys that their owner could not be told to forget; the change stream tells it.", nil, nil),
 		misplacedDesc: prometheus.NewDesc("freshet_route_misplaced_total",
 			"Reads that other nodes sent here, though by the ring of this one another node owns the key.", nil, nil),
+		vainDesc: prometheus.NewDesc("freshet_route_hedges_in_vain_total",
+			"Reads that were made by the own path, too, since their owner took half of their time, and that it answered after all.", nil, nil),
+		warmedDesc: prometheus.NewDesc("freshet_route_warmed_total",
+			"Reads that this node has made itself as it joined, ahead of its clients.", nil, nil),
 		hotDesc: prometheus.NewDesc("freshet_route_hot_keys",
 			"Keys of other nodes that are kept here, too, since they are read so much.", nil, nil),
 	}
@@ -75,5 +81,7 @@ func (r *Route) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(m.unforgottenDesc, prometheus.CounterValue, float64(m.unforgotten.Load()))
 	ch <- prometheus.MustNewConstMetric(m.misplacedDesc, prometheus.CounterValue, float64(m.misplaced.Load()))
+	ch <- prometheus.MustNewConstMetric(m.vainDesc, prometheus.CounterValue, float64(m.vain.Load()))
+	ch <- prometheus.MustNewConstMetric(m.warmedDesc, prometheus.CounterValue, float64(m.warmed.Load()))
 	ch <- prometheus.MustNewConstMetric(m.hotDesc, prometheus.GaugeValue, float64(r.hot.Number()))
 }

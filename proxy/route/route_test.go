@@ -306,6 +306,9 @@ func TestOwnerAndOwnPathAtOnce(t *testing.T) {
 				if n := s.counted(outcomeLate) + s.counted(outcomeForwarded); n != 2 {
 					t.Errorf("%d of two reads are counted", n)
 				}
+				if n := s.counted(outcomeLate) + int(s.metrics.vain.Load()); n != len(s.own.got) {
+					t.Errorf("%d reads are counted that the own path was asked for, and it was for %d", n, len(s.own.got))
+				}
 				if deadline := began.Add(second); s.b.until != deadline {
 					t.Errorf("the owner is told that it has until %v of %v", s.b.until.Sub(began), second)
 				}

@@ -35,6 +35,7 @@ func (r *Route) Warm(ctx context.Context, perSecond int, lists ...[][]byte) (fil
 		case <-pace.C:
 			pace.Reset(time.Duration(len(reqs)) * time.Second / time.Duration(perSecond))
 		}
+		r.metrics.warmed.Add(uint64(len(reqs)))
 		r.own.Load(ctx, reqs, results[:len(reqs)])
 		for _, res := range results[:len(reqs)] {
 			if res.Err == nil && res.Origin == proxy.FromFill {

@@ -31,6 +31,9 @@ func TestWarm(t *testing.T) {
 		if want := "users:40 users:90 users:41 users:42"; n != 4 || strings.Join(got, " ") != want {
 			t.Errorf("%d: %v", n, got)
 		}
+		if n := s.metrics.warmed.Load(); n != 4 {
+			t.Errorf("%d reads are counted", n)
+		}
 		var many [][]byte
 		for i := range 1000 {
 			many = append(many, fmt.Appendf(nil, "users:%d", i))

@@ -13,8 +13,9 @@ const lookAgain = time.Second
 
 // until returns once what was written down so far violates one of the checks
 // that are named, or when ctx ends. Of a run that goes on, a write may not be
-// there yet that was read already: so C8, and C0 but for what is no value at
-// all, take a whole run, and the verdict is made anew when everything is there.
+// there yet that was read already, and a read that nodes have counted: so C8, C9,
+// and C0 but for what is no value at all, take a whole run, and the verdict is
+// made anew when everything is there.
 func (o *Options) until(ctx context.Context, scratch, path string) error {
 	for {
 		t := time.NewTimer(lookAgain)

@@ -15,11 +15,13 @@ import (
 type registry struct{ *prometheus.Registry }
 
 func newRegistry() registry {
-	r := registry{prometheus.NewRegistry()}
+	r, began := registry{prometheus.NewRegistry()}, float64(time.Now().UnixMilli())/1000
 	r.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gauge("freshet_build_info", "1, with the version that runs.", prometheus.Labels{"version": Version()}, func() float64 { return 1 }),
+		// Unlike process_start_time_seconds it stays, when somebody sets the clock.
+		gauge("freshet_start_time_seconds", "When this process began, by its clock of then.", nil, func() float64 { return began }),
 	)
 	return r
 }

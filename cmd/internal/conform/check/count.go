@@ -18,6 +18,9 @@ func (j *judge) countRead(u *useCase, r *history.Read, lifted bool) {
 	case r.Bound < u.Bound:
 		c.demanding++
 	}
+	if r.Trouble != history.NoTrouble || r.Outside || r.Answered.Sub(r.Invoked) > u.Bound {
+		c.waited++
+	}
 	s := j.slot(r.Invoked)
 	s.Reads++
 	if r.Trouble != history.NoTrouble {

@@ -24,7 +24,8 @@
 //     excused, and counted as that.
 //   - C4 holds hits to the read rule; a fill that was sent after its read came
 //     satisfies any bound, and only its as-of must not lie ahead.
-//   - C5 also holds every read at a node to the writes that went through it.
+//   - C5 also holds every read at a node to the writes that went through it,
+//     for as long as it lives.
 //   - C6 takes a session's own writes for something that it knows. Commands
 //     of one pipeline are under way at once, and none knows of another.
 //   - C9 has two halves. At the source's door, fills of one key by one life of
@@ -32,17 +33,19 @@
 //     be accounted for by its cause, hits and fills by reads, and where a life
 //     ended in peace the sum must be what the door saw. At nodes that were
 //     there before the run, a key's first fill may have its cause from before.
+//     They write down no fills: that one failed or took long, the reads tell.
 //   - C11 judges the reads of the phases that follow a fault by ten seconds, in
 //     which no other one goes on, and the share of hits in each of them.
 //
-// A history without an end may lack writes that were read already, as of a run
-// that goes on: then no value is one that nobody wrote, and "no such row" is not
-// judged.
+// A history without an end may lack writes that were read already, and reads
+// that nodes have counted, as of a run that goes on: then no value is one that
+// nobody wrote, and "no such row" and what nodes counted are not judged.
 //
 // # Cost
 //
-// It spills: what is judged together need not fit into memory. Lines are first dealt, unread, to parts by their key, which takes as much
-// disk as the history has. Then each part is judged alone, one per processor:
+// It spills: what is judged together need not fit into memory. Lines are first
+// dealt, unread, to parts by their key, which takes as much disk as the history
+// has. Then each part is judged alone, one per processor:
 // its writes are sorted and held in memory, its reads pass by one at a time.
 // Time is O(n log n); memory is that of a part's writes, of which there is one
 // part per 32 MiB, and at most 128.

@@ -213,15 +213,15 @@ func (j *judge) token(a *answer) {
 }
 
 // through is C5 for a read without a token, at a node that a write went through:
-// whatever the node has, it is no older than that.
+// whatever the node has, it is no older than that, until it is started again.
 func (j *judge) through(a *answer) {
 	floor := j.part.through[nodeKey{a.Node, a.Key}].at(a.Invoked)
-	if floor == 0 || a.Outside {
+	if floor.seq == 0 || a.Outside || j.w.forgotten(a.Node, floor.at, a.Answered) {
 		return
 	}
 	j.judgedAnswer(C5, a)
-	if a.version.seq < floor {
-		j.violated(C5, a.Read, "answered with %s, and version %d went through this node before", a.name(), floor)
+	if a.version.seq < floor.seq {
+		j.violated(C5, a.Read, "answered with %s, and version %d went through this node before", a.name(), floor.seq)
 	}
 }
 

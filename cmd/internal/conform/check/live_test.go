@@ -19,7 +19,7 @@ func TestNodesThatServeOthersToo(t *testing.T) {
 		{"expired", true, 2},
 	} {
 		c := &history.Counters{At: ms(100), Node: "n1", Life: 1, UseCase: "a", Fills: map[string]uint64{test.reason: 500}}
-		v := judgeRun(t, history.Run{Live: test.live}, src, c)
+		v := judgeRun(t, history.Run{Live: test.live}, src, c, &history.End{At: ms(1000)})
 		if n := v.Checks[C9]; n.Violated != test.violated {
 			t.Errorf("%s, live %v: %d violations of %d judged", test.reason, test.live, n.Violated, n.Judged)
 		}
@@ -45,10 +45,33 @@ func TestCausesFromBeforeTheRun(t *testing.T) {
 			{false, 1, 1},
 		} {
 			c := &history.Counters{At: ms(100), Node: "n1", Life: 1, UseCase: "a", Fills: map[string]uint64{reason: test.fills}}
-			v := judgeRun(t, history.Run{Live: test.live}, src, append(reads, c)...)
+			v := judgeRun(t, history.Run{Live: test.live}, src, append(reads, c, &history.End{At: ms(1000)})...)
 			if n := v.Checks[C9]; n.Violated != test.violated {
 				t.Errorf("%d fills for %q, live %v: %d violations: %+v", test.fills, reason, test.live, n.Violated, v.Violations)
 			}
+		}
+	}
+}
+
+// Nodes of others write down no fills: that fills fail, and so have one cause
+// twice, is told by the reads that they were for.
+func TestFillsFailAtNodesOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		change   func(*history.Read)
+		violated uint64
+	}{
+		{func(r *history.Read) { r.Trouble = history.Unavailable }, 0},
+		{func(r *history.Read) { r.Outside = true }, 0},
+		{func(r *history.Read) { r.Answered = r.Invoked + 2*second }, 0},
+		{func(*history.Read) {}, 1},
+	} {
+		records := []any{&history.Counters{At: ms(3000), Node: "n1", Life: 1, UseCase: "a", Fills: map[string]uint64{"cold": 1, "changed": 20}, Dropped: 1}, &history.End{At: ms(4000)}}
+		for i := range 21 {
+			records = append(records, with(got("a:1", 0, 10*i, 10*i+1), test.change))
+		}
+		v := judgeRun(t, history.Run{Live: true}, src, records...)
+		if n := violatedOf(v, C9); n != test.violated {
+			t.Errorf("C9 violated %d times, want %d: %v", n, test.violated, v.Violations)
 		}
 	}
 }

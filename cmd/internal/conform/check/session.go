@@ -32,13 +32,13 @@ func (f *floors) raise(at history.Time, seq uint64) {
 	}
 }
 
-// at returns what the session knew at a moment.
-func (f floors) at(t history.Time) uint64 {
+// at returns what the session knew at a moment: nothing is version 0.
+func (f floors) at(t history.Time) floor {
 	i := sort.Search(len(f), func(i int) bool { return f[i].at > t })
 	if i == 0 {
-		return 0
+		return floor{}
 	}
-	return f[i-1].seq
+	return f[i-1]
 }
 
 // sessionKey names the floors of one session and one key.
@@ -75,7 +75,7 @@ func rising[K comparable](wrote map[K][]floor) map[K]floors {
 }
 
 func (s *sessions) knew(k sessionKey, at history.Time) uint64 {
-	return max(s.wrote[k].at(at), s.saw[k].at(at))
+	return max(s.wrote[k].at(at).seq, s.saw[k].at(at).seq)
 }
 
 func (s *sessions) sees(k sessionKey, at history.Time, seq uint64) {

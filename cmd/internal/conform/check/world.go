@@ -21,6 +21,7 @@ type world struct {
 	bare     *timeline // of keys that nobody wrote: always absent
 	phases   []Phase
 	counters []history.Counters
+	restarts map[string][]span // of a node: between the last counters of one life and the first of the next
 	lags     []history.Lag
 	faults   int
 	unmade   []string      // faults that were to be, and were not
@@ -103,7 +104,26 @@ func (r *records) world() (*world, error) {
 	w.slots = int(last.Sub(w.run.At)/w.width) + 1
 	slices.SortFunc(w.lags, func(a, b history.Lag) int { return cmp.Compare(a.At, b.At) })
 	slices.SortFunc(w.counters, func(a, b history.Counters) int { return cmp.Compare(a.At, b.At) })
+	w.restarts = restarts(w.counters)
 	return w, w.useCases(r.truncates)
+}
+
+// restarts takes counters in order of time.
+func restarts(counters []history.Counters) map[string][]span {
+	out, last := map[string][]span{}, map[string]history.Counters{}
+	for _, c := range counters {
+		if before, known := last[c.Node]; known && before.Life != c.Life {
+			out[c.Node] = append(out[c.Node], span{before.At, c.At})
+		}
+		last[c.Node] = c
+	}
+	return out
+}
+
+// forgotten reports whether a node may have been started again between two
+// moments.
+func (w *world) forgotten(node string, from, to history.Time) bool {
+	return slices.ContainsFunc(w.restarts[node], func(s span) bool { return s.from < to && from <= s.to })
 }
 
 func (w *world) useCases(truncates []history.Truncate) error {

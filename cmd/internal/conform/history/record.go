@@ -183,9 +183,10 @@ type Counters struct {
 	Dropped   uint64            `json:"dropped"`         // freshet_cache_dropped_total
 	Voids     uint64            `json:"voids"`           // freshet_cache_voids_total
 	Evictions uint64            `json:"evictions"`       // freshet_cache_evictions_total, which is of all use cases
-	// Instead is reads that were answered in the place of another node, or of two:
-	// freshet_route_reads_total where the owner had no answer, and
-	// freshet_route_misplaced_total. They are of all use cases, and 0 without a tier.
+	// Instead is reads that nodes made in the place of another, or beside it, or
+	// ahead of clients: freshet_route_reads_total where the owner had no answer,
+	// freshet_route_hedges_in_vain_total, freshet_route_misplaced_total and
+	// freshet_route_warmed_total. They are of all use cases, and 0 without a tier.
 	Instead uint64 `json:"instead,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 type reading struct {
 	counted []history.Counters // of each use case
 	age     time.Duration      // of the watermark; below 0: there is none
-	began   uint64             // when the node's process did, in milliseconds
+	began   uint64             // when the node's process did, in milliseconds; 0: it does not say
 }
 
 // read takes it out of the text.
@@ -32,13 +32,13 @@ func read(text string) reading {
 				r.age = time.Duration(value * float64(time.Second))
 			}
 			continue
-		case "process_start_time_seconds":
+		case "freshet_start_time_seconds":
 			r.began = uint64(value * 1000)
 			continue
 		case "freshet_cache_evictions_total":
 			evictions = n
 			continue
-		case "freshet_route_reads_total", "freshet_route_misplaced_total":
+		case "freshet_route_reads_total", "freshet_route_misplaced_total", "freshet_route_hedges_in_vain_total", "freshet_route_warmed_total":
 			if outcome := labels["outcome"]; outcome != "own" && outcome != "hot" && outcome != "forwarded" {
 				instead += n
 			}

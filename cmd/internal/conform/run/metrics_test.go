@@ -21,15 +21,23 @@ freshet_cache_replaced_total{use_case="row"} 7
 freshet_cache_dropped_total{use_case="row"} 8
 freshet_cache_voids_total{use_case="row"} 9
 freshet_cache_evictions_total 10
+freshet_route_reads_total{outcome="own"} 1000
+freshet_route_reads_total{outcome="hot"} 1000
+freshet_route_reads_total{outcome="forwarded"} 1000
+freshet_route_reads_total{outcome="away"} 1
+freshet_route_reads_total{outcome="late"} 2
+freshet_route_misplaced_total 4
+freshet_route_hedges_in_vain_total 8
+freshet_route_warmed_total 16
 freshet_watermark_age_seconds 0.25
 freshet_other_total{use_case="row"} 99
-process_start_time_seconds 1.7e+09
+freshet_start_time_seconds 1.7e+09
 nonsense
 `
 	r := read(text)
 	want := []history.Counters{
-		{UseCase: "row", Fills: map[string]uint64{"cold": 3, "token": 4}, Hits: 12, Joins: 5, Refused: 6, Replaced: 7, Dropped: 8, Voids: 9, Evictions: 10},
-		{UseCase: "small", Fills: map[string]uint64{}, Hits: 1_500_000, Evictions: 10},
+		{UseCase: "row", Fills: map[string]uint64{"cold": 3, "token": 4}, Hits: 12, Joins: 5, Refused: 6, Replaced: 7, Dropped: 8, Voids: 9, Evictions: 10, Instead: 31},
+		{UseCase: "small", Fills: map[string]uint64{}, Hits: 1_500_000, Evictions: 10, Instead: 31},
 	}
 	if !reflect.DeepEqual(r.counted, want) || r.age != 250*time.Millisecond || r.began != 1_700_000_000_000 {
 		t.Errorf("%+v", r)

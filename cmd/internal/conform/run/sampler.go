@@ -39,13 +39,19 @@ type counter struct {
 }
 
 // begin notes what the nodes have counted before the run. One that was there
-// before has to say it: else all of that would pass for the run's.
+// before has to say it: else all of that would pass for the run's. And it has to
+// have followed until now: else it may have rows of an earlier run.
 func (s *sampler) begin(ctx context.Context) error {
+	began := now()
 	s.before = map[counter]history.Counters{}
 	return s.await(ctx, func(ctx context.Context, node string) error {
-		counted, _, ok := s.ask(ctx, node)
-		if !ok && s.live {
+		counted, lag, ok := s.ask(ctx, node)
+		switch {
+		case !s.live:
+		case !ok:
 			return fmt.Errorf("%s does not say what it has counted", node)
+		case lag.Age < 0 || lag.Age >= lag.At.Sub(began):
+			return fmt.Errorf("%s has not followed the stream since the run began", node)
 		}
 		for _, c := range counted {
 			s.before[counter{node, c.Life, c.UseCase}] = c
@@ -107,6 +113,9 @@ func (s *sampler) ask(ctx context.Context, node string) ([]history.Counters, his
 	r := read(text)
 	if life == 0 {
 		life = r.began
+	}
+	if life == 0 {
+		return nil, history.Lag{}, false
 	}
 	counted := slices.DeleteFunc(r.counted, func(c history.Counters) bool {
 		return !slices.ContainsFunc(s.useCases, func(u history.UseCase) bool { return u.Name == c.UseCase })
