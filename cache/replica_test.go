@@ -49,7 +49,8 @@ func TestReplicaThatIsTooFarBehindIsOvertaken(t *testing.T) {
 	w.clock.advance(1900 * time.Millisecond) // a refresh ahead, which the replica answers
 	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache)
 	w.fills.Wait()
-	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache)
+	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "new", proxy.FromCache) // and begins the next, which is not to pass the change
+	w.fills.Wait()
 	w.Change(w.key(t, "users:1"), nil)
 	w.want(t, w.read(t, "users:1", proxy.Freshness{}), "old", proxy.FromFill) // a second old, as the bound allows
 
