@@ -165,10 +165,11 @@ func (o *Options) traffic(ctx context.Context, d deployment, file *run.File) err
 // plan is when faults come. Nothing is disturbed at the begin, and at the end,
 // for as long as shows: there ten seconds are given to recover, and a run that
 // is short, or whose last fault takes long to end, lasts longer for that. Who
-// waits for a violation need not wait for that. Real parts take longer to be
-// there again.
+// waits for a violation need not wait for that, and has faults begin while nodes
+// hold little yet: some harm comes only to what they do not hold. Real parts take
+// longer to be there again.
 func (o *Options) plan() fault.Plan {
-	p := fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: time.Second, Rest: 400 * time.Millisecond, Rows: 2}
+	p := fault.Plan{Seed: o.Seed, Total: o.Duration, Calm: 50 * time.Millisecond, Rest: 400 * time.Millisecond, Rows: 2}
 	if len(o.Until) > 0 {
 		return p
 	}
