@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,10 +112,7 @@ func (s *sampler) ask(ctx context.Context, node string) ([]history.Counters, his
 		return nil, history.Lag{}, false
 	}
 	r := read(text)
-	if life == 0 {
-		life = r.began
-	}
-	if life == 0 {
+	if life = cmp.Or(life, r.began); life == 0 {
 		return nil, history.Lag{}, false
 	}
 	counted := slices.DeleteFunc(r.counted, func(c history.Counters) bool {
@@ -171,18 +169,22 @@ func (s *sampler) ready(ctx context.Context) error {
 }
 
 // await asks one node after the other until it does as it is asked. Its error
-// is the last that a node gave.
+// is the last that a node gave before the time was over.
 func (s *sampler) await(ctx context.Context, ask func(ctx context.Context, node string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startFor)
 	defer cancel()
 	for _, node := range s.of.Nodes() {
+		var last error
 		for {
 			err := ask(ctx, node)
 			if err == nil {
 				break
 			}
+			if last == nil || ctx.Err() == nil {
+				last = err
+			}
 			if !pause.For(ctx, askAgain) {
-				return err
+				return last
 			}
 		}
 	}
