@@ -2,8 +2,9 @@
 // with the keys of whatever changes in the mapped tables, by whichever client,
 // read as a relay.Log.
 //
-// A row of the outbox holds the operation and the key columns of all use
-// cases on the table, old and new; never values. Before an insert or update,
+// The file is put into WAL mode, in which readers and a writer do not wait for
+// each other. A row of the outbox holds the operation and the key columns of all
+// use cases on the table, old and new; never values. Before an insert or update,
 // triggers log the rows that conflict with it in any unique index, since OR
 // REPLACE removes those without their delete triggers. A row's present state
 // goes along with its last change if the poll holds everything there is.

@@ -97,7 +97,12 @@ func (l *Log) connect(ctx context.Context) (err error) {
 		return nil
 	}
 	l.disconnect()
-	l.conn, err = sqlite.Dial(ctx, l.opts.Path, l.opts.BusyTimeout)
+	if l.conn, err = sqlite.Dial(ctx, l.opts.Path, l.opts.BusyTimeout); err == nil {
+		err = l.conn.WAL(ctx)
+	}
+	if err != nil {
+		l.disconnect()
+	}
 	return err
 }
 

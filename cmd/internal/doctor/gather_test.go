@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -51,15 +52,29 @@ func closed(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Before anything runs the doctor says what is not there yet, and by what.
+// Before anything runs the doctor says what is not there yet, and by what; and
+// it leaves the database as it is.
 func TestBeforeAnythingRuns(t *testing.T) {
 	c := shop(t, "")
+	before := contents(t, c.Source.SQLite.Path)
 	c.Stream.Kafka.Brokers = []string{closed(t)}
 	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{closed(t)}, Relays: []string{closed(t)}})
 	want := []string{"error topic (freshet)", "note clock", "note node (" + f.Nodes[0].Address + ")", "note outbox", "note relay (" + f.Relays[0].Address + ")"}
 	if got := unfine(judge(f)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
+	if !bytes.Equal(before, contents(t, c.Source.SQLite.Path)) {
+		t.Error("the doctor has written into the database")
+	}
+}
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // A file that is not there is a finding, and the rest is looked at all the same.

@@ -23,14 +23,15 @@ const maxStatements = 256
 // for concurrent use.
 type Conn struct {
 	path  string
-	info  os.FileInfo // of the file it was opened on
+	busy  time.Duration // how long a statement waits for a lock
+	info  os.FileInfo   // of the file it was opened on
 	db    *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 }
 
-// Dial opens an existing file in WAL mode, in which readers and a writer do
-// not wait for each other. busy is how long a statement waits for a lock.
+// Dial opens an existing file, as it is. busy is how long a statement waits for
+// a lock.
 func Dial(ctx context.Context, path string, busy time.Duration) (*Conn, error) {
 	return dial(ctx, path, busy, "rw")
 }
@@ -38,13 +39,13 @@ func Dial(ctx context.Context, path string, busy time.Duration) (*Conn, error) {
 func dial(ctx context.Context, path string, busy time.Duration, mode string) (*Conn, error) {
 	pragmas := url.Values{
 		"mode":    {mode}, // rw: a misspelled path is an error, not a new and empty database
-		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()), "journal_mode(wal)"},
+		"_pragma": {fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds())},
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+pragmas.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	c := &Conn{path: path, db: db, stmts: map[string]*sql.Stmt{}}
+	c := &Conn{path: path, busy: busy, db: db, stmts: map[string]*sql.Stmt{}}
 	if err := c.attach(ctx, mode); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("open %s: %w%s", path, err, mend(err))
@@ -81,6 +82,27 @@ func (c *Conn) attach(ctx context.Context, mode string) (err error) {
 	}
 	return nil
 }
+
+// WAL puts the file into WAL mode, in which readers and a writer do not wait
+// for each other, and in which it stays. Where someone else writes meanwhile
+// SQLite does not wait, but refuses: then it is tried again, for as long as a
+// statement waits for a lock.
+func (c *Conn) WAL(ctx context.Context) error {
+	for deadline := time.Now().Add(c.busy); ; {
+		_, err := c.conn.ExecContext(ctx, "PRAGMA journal_mode = wal")
+		if Code(err) != codeBusy || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(walPause):
+		}
+	}
+}
+
+// walPause is how long WAL waits before it tries again.
+const walPause = 5 * time.Millisecond
 
 // Close ends the connection.
 func (c *Conn) Close() error {

@@ -15,6 +15,7 @@ import (
 // SQLite's documentation).
 const (
 	codeError      = 1
+	codeBusy       = 5
 	codeReadOnly   = 8
 	codeInterrupt  = 9
 	codeIOErr      = 10
