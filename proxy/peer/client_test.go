@@ -336,14 +336,10 @@ func TestBreakerKeepsCallsAway(t *testing.T) {
 
 // A peer that is not there is away at once, and so is one that was let go.
 func TestAway(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, address, _ := serving(t, &node{}, options(t, "b")) // before the other port is free
-	l.Close()
+	const closed = "127.0.0.1:1"
+	_, address, _ := serving(t, &node{}, options(t, "b"))
 	pool, stop := pooling(t, options(t, "a"))
-	nobody := pool.To("", l.Addr().String())
+	nobody := pool.To("", closed)
 	if _, err := nobody.Ask(patience(t)); !errors.Is(err, ErrAway) {
 		t.Error(err)
 	}
@@ -351,7 +347,7 @@ func TestAway(t *testing.T) {
 	if _, err := somebody.Ask(patience(t)); err != nil {
 		t.Error(err)
 	}
-	pool.Keep([]string{l.Addr().String()})
+	pool.Keep([]string{closed})
 	for { // until its connections are closed
 		if _, err := somebody.Ask(patience(t)); err != nil {
 			if !errors.Is(err, ErrAway) {
@@ -364,7 +360,7 @@ func TestAway(t *testing.T) {
 		t.Error("who was let go is kept")
 	}
 	stop()
-	if _, err := pool.To("", "127.0.0.1:1").Ask(patience(t)); !errors.Is(err, ErrAway) {
+	if _, err := pool.To("", closed).Ask(patience(t)); !errors.Is(err, ErrAway) {
 		t.Errorf("a pool that has ended: %v", err)
 	}
 }

@@ -41,25 +41,17 @@ relay: {checkpoint_interval: 20ms, partitions: 2, admin: "127.0.0.1:0"}
 %s`, path, more))
 }
 
-// closed is an address where nobody listens.
-func closed(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// nobody is an address where nobody listens.
+const nobody = "127.0.0.1:1"
 
 // Before anything runs the doctor says what is not there yet, and by what; and
 // it leaves the database as it is.
 func TestBeforeAnythingRuns(t *testing.T) {
 	c := shop(t, "")
 	before := contents(t, c.Source.SQLite.Path)
-	c.Stream.Kafka.Brokers = []string{closed(t)}
-	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{closed(t)}, Relays: []string{closed(t)}})
-	want := []string{"error topic (freshet)", "note clock", "note node (" + f.Nodes[0].Address + ")", "note outbox", "note relay (" + f.Relays[0].Address + ")"}
+	c.Stream.Kafka.Brokers = []string{nobody}
+	f := Gather(t.Context(), c, Options{Watch: time.Minute, Outage: time.Hour, Nodes: []string{nobody}, Relays: []string{nobody}})
+	want := []string{"error topic (freshet)", "note clock", "note node (" + nobody + ")", "note outbox", "note relay (" + nobody + ")"}
 	if got := unfine(judge(f)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
@@ -80,7 +72,7 @@ func contents(t *testing.T, path string) []byte {
 // A file that is not there is a finding, and the rest is looked at all the same.
 func TestNoDatabase(t *testing.T) {
 	c := shop(t, "")
-	c.Stream.Kafka.Brokers = []string{closed(t)}
+	c.Stream.Kafka.Brokers = []string{nobody}
 	if err := os.Remove(c.Source.SQLite.Path); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +265,7 @@ func TestConnectorsAreAskedFor(t *testing.T) {
 			t.Errorf("%+v is good enough", bad)
 		}
 	}
-	if _, err := connectorsAt(t.Context(), "http://"+closed(t)); err == nil || !strings.Contains(err.Error(), "--connect") {
+	if _, err := connectorsAt(t.Context(), "http://"+nobody); err == nil || !strings.Contains(err.Error(), "--connect") {
 		t.Errorf("nobody there: %v", err)
 	}
 }
@@ -281,7 +273,7 @@ func TestConnectorsAreAskedFor(t *testing.T) {
 // What a file of settings says is looked at like what Kafka Connect says.
 func TestConnectorOfAFile(t *testing.T) {
 	c := shop(t, "stream: {format: debezium, debezium: {topics: [shop.main.users], visibility_lag: 1s}}")
-	c.Stream.Kafka.Brokers = []string{closed(t)}
+	c.Stream.Kafka.Brokers = []string{nobody}
 	path := filepath.Join(t.TempDir(), "shop.properties")
 	if err := os.WriteFile(path, []byte("name=shop\nconnector.class=io.debezium.connector.mysql.MySqlConnector\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -199,9 +198,8 @@ func TestConformLiveRefuses(t *testing.T) {
 	refused("another bound", s.proof(as("prover"), n, otherwise), "node b: its use case conform-value has a bound of 250.000001ms, and the configuration says 250ms")
 	refused("no nodes", change(s.proof(as("prover"), n), func(c *config.Config) { c.Conform.Nodes = nil }), "name every node")
 	refused("no table mapped", change(s.proof(as("prover"), n), func(c *config.Config) { c.UseCases = nil }), "--print-use-cases", "--print-sql")
-	closed := closedPort(t)
-	refused("no node", change(s.proof(as("prover"), n, n), func(c *config.Config) { c.Conform.Nodes[1].Listen = closed }), "node b: it does not answer", "start it, or correct conform.nodes[].listen")
-	refused("no admin port", change(s.proof(as("prover"), n), func(c *config.Config) { c.Conform.Nodes[0].Admin = closed }), "its admin port does not answer", "start the node, or correct conform.nodes[].admin")
+	refused("no node", change(s.proof(as("prover"), n, n), func(c *config.Config) { c.Conform.Nodes[1].Listen = nobody }), "node b: it does not answer", "start it, or correct conform.nodes[].listen")
+	refused("no admin port", change(s.proof(as("prover"), n), func(c *config.Config) { c.Conform.Nodes[0].Admin = nobody }), "its admin port does not answer", "start the node, or correct conform.nodes[].admin")
 	refused("another's admin port", change(s.proof(as("prover"), n), func(c *config.Config) { c.Conform.Nodes[0].Admin = another(t, n, `{version="`, `{rope="`) }), "is no admin port of a node")
 	refused("another version", change(s.proof(as("prover"), n, n), func(c *config.Config) { c.Conform.Nodes[1].Admin = another(t, n, `{version="`, `{version="0.`) }), "the nodes are of several versions: 0.", "on b")
 	refused("no database", change(s.proof(as("prover"), n), func(c *config.Config) { c.Source.SQLite.Path += ".not" }), "the database: open", "create the database, or correct its path")
@@ -228,16 +226,8 @@ func TestConformLiveRefuses(t *testing.T) {
 	}
 }
 
-// closedPort is an address where nobody listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", anyPort)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+// nobody is an address where nobody listens.
+const nobody = "127.0.0.1:1"
 
 // another is an admin port that says what n's does, but for one word.
 func another(t *testing.T, n *node.Node, word, instead string) string {

@@ -20,7 +20,7 @@ func TestMetricNames(t *testing.T) {
 	const golden = "testdata/metrics.txt"
 	s := newStack(t, everyMapping()...)
 	s.config.Audit.Enabled = true
-	s.config.Tier.Name, s.config.Tier.Listen, s.config.Tier.Members = "a", anyPort, []string{"127.0.0.1:1"}
+	s.config.Tier.Name, s.config.Tier.Listen, s.config.Tier.Members = "a", anyPort, []string{nobody}
 	n, c := s.start()
 	c.do("GET", "users:1")
 	s.config.Relay.Admin = anyPort

@@ -47,6 +47,6 @@ func TestRealConformGuest(t *testing.T) {
 	look("ALTER TABLE " + table.Rows + " OWNER TO prover")
 	stacktest.Exec(t, p, "CREATE SCHEMA prover", "GRANT ALL ON SCHEMA prover TO prover")
 	look("add search_path=public to the URL")
-	db.URL = strings.Replace(p.URL("", ""), p.Address(), "127.0.0.1:1", 1)
+	db.URL = strings.Replace(p.URL("", ""), p.Address(), nobody, 1)
 	look("start the server, or correct its host and port")
 }

@@ -173,7 +173,7 @@ func (pt *provableTier) refuses(t *testing.T, p *stack.Postgres) {
 	stacktest.Exec(t, p, "GRANT CREATE ON SCHEMA public TO prover")
 
 	before := pt.environment
-	pt.environment = append(pt.environment, "PROVER="+strings.Replace(p.URL("prover", ""), p.Address(), closedPort(t), 1))
+	pt.environment = append(pt.environment, "PROVER="+strings.Replace(p.URL("prover", ""), p.Address(), nobody, 1))
 	refused("no database", "the database: ", "start the server, or correct its host and port")
 	pt.environment = before
 

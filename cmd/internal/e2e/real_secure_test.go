@@ -257,7 +257,7 @@ func TestRealSecureBrokerRefuses(t *testing.T) {
 		{"user to a listener without", f.Address(), "client_id: freshet" + scramming, "kafka.sasl"},
 		{"no certificate", f.mutual, trusting(papers), "kafka.tls.cert_file"},
 		{"certificate of another authority", f.mutual, trusting(papers, shows(stranger, strangerKey)), "kafka.tls.cert_file"},
-		{"no broker", "127.0.0.1:1", trusting(papers), "start the brokers (127.0.0.1:1)"},
+		{"no broker", nobody, trusting(papers), "start the brokers (127.0.0.1:1)"},
 	} {
 		s := w.shop(t, p.URL("", ""))
 		// It takes a relay a while to say it; each has a slot, so all wait at once.

@@ -47,7 +47,7 @@ func newFronts(t *testing.T, names ...string) *fronts {
 
 // kill ends what others see of a node, at once.
 func (f *fronts) kill(name string) {
-	f.of[name].To("127.0.0.1:1")
+	f.of[name].To(nobody)
 	f.of[name].Cut()
 	f.lose(name)
 }
