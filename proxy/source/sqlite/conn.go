@@ -88,15 +88,19 @@ func (c *Conn) attach(ctx context.Context, mode string) (err error) {
 // SQLite does not wait, but refuses: then it is tried again, for as long as a
 // statement waits for a lock.
 func (c *Conn) WAL(ctx context.Context) error {
-	for deadline := time.Now().Add(c.busy); ; {
+	patience, cancel := context.WithTimeout(ctx, c.busy)
+	defer cancel()
+	again := time.NewTicker(walPause)
+	defer again.Stop()
+	for {
 		_, err := c.conn.ExecContext(ctx, "PRAGMA journal_mode = wal")
-		if Code(err) != codeBusy || time.Now().After(deadline) {
+		if Code(err) != codeBusy {
 			return err
 		}
 		select {
-		case <-ctx.Done():
+		case <-patience.Done():
 			return err
-		case <-time.After(walPause):
+		case <-again.C:
 		}
 	}
 }
