@@ -16,11 +16,17 @@ import (
 const (
 	echoes    = 2                      // for each node
 	echoPause = 50 * time.Millisecond  // between two of them, on average
-	echoApart = 150 * time.Millisecond // the second write comes so much after the first, at most
+	echoApart = 300 * time.Millisecond // the second write comes so much after the first, at most
 	echoBound = 2 * time.Second        // of its reads: the stream may be later than the use case allows
-	echoLooks = 12                     // times that it reads, echoPause apart
+	echoLooks = 16                     // times that it reads, echoPause apart
 	echoRows  = 3                      // of each kind
 )
+
+// echoed is a row of an echo.
+type echoed struct {
+	table.Change     // the first write
+	from         int // the look that is the first to read it
+}
 
 // echo writes rows in the database and soon after that through a node, and then
 // reads them there without a session. The stream has yet to bring the first
@@ -48,35 +54,57 @@ func (l *Load) echo(ctx context.Context, node string, d *draw) (err error) {
 	return nil
 }
 
-// echo makes one. Half of its rows are read as soon as they are written, the
-// other half not before the stream can have come by.
+// echo makes one.
 func (s *sessionOf) echo(ctx context.Context) error {
 	whole := context.WithoutCancel(ctx)
-	first := hotHead + contestedRows + s.d.IntN(s.d.n-hotHead-contestedRows-2*echoRows)
-	var changes []table.Change
-	for i := range 2 * echoRows {
-		changes = append(changes, table.Change{Op: table.Update, ID: first + i, Value: s.l.reserve(1)})
+	rows := s.echoed()
+	var first, last []table.Change
+	for i := range rows {
+		first = append(first, rows[i].Change)
 	}
-	if err := s.l.transact(whole, s.conn, s.log, changes, "update", false); err != nil {
+	for _, r := range first[echoRows:] {
+		last = append(last, table.Change{Op: table.Delete, ID: r.ID, Value: s.l.reserve(1)})
+	}
+	if err := s.l.transact(whole, s.conn, s.log, first, "update", false); err != nil {
 		return err
 	}
-	if !pause.For(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
-		return nil
+	if pause.For(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
+		if err := s.answer(ctx, rows); err != nil {
+			return err
+		}
 	}
-	for _, c := range changes {
+	return s.l.transact(whole, s.conn, s.log, last, "delete", false)
+}
+
+// echoed draws rows. Half of them are there, and are read as soon as they are
+// written; the other half nobody has read yet, and what the stream brings of them
+// can only be seen by who is the first to read it at the right time.
+func (s *sessionOf) echoed() (rows []echoed) {
+	id := hotHead + contestedRows + s.d.IntN(s.d.n-hotHead-contestedRows-echoRows)
+	for i := range echoRows {
+		rows = append(rows, echoed{Change: table.Change{Op: table.Update, ID: id + i, Value: s.l.reserve(1)}})
+	}
+	for range echoRows {
+		rows = append(rows, echoed{
+			Change: table.Change{Op: table.Put, ID: s.l.keys.unread(s.l.unread.Add(1)), Value: s.l.reserve(1)},
+			from:   s.d.IntN(echoLooks),
+		})
+	}
+	return rows
+}
+
+// answer makes the second writes, and looks at what has become of them.
+func (s *sessionOf) answer(ctx context.Context, rows []echoed) error {
+	for i := range rows {
 		if s.c == nil {
 			return nil
 		}
-		if err := s.put(whole, c.ID); err != nil {
+		if err := s.put(context.WithoutCancel(ctx), rows[i].ID); err != nil {
 			return err
 		}
 	}
 	for i := 0; i < echoLooks && s.c != nil; i++ {
-		looked := changes
-		if i < echoLooks/2 {
-			looked = changes[:echoRows]
-		}
-		if err := s.look(looked); err != nil {
+		if err := s.look(rows, i); err != nil {
 			return err
 		}
 		if !pause.For(ctx, echoPause) {
@@ -87,11 +115,14 @@ func (s *sessionOf) echo(ctx context.Context) error {
 }
 
 // look reads rows with their proofs.
-func (s *sessionOf) look(changes []table.Change) error {
+func (s *sessionOf) look(rows []echoed, at int) error {
 	u := s.l.writable()
 	var commands []command
-	for _, c := range changes {
-		r := s.l.read(u, c.ID, history.MaxStale)
+	for i := range rows {
+		if rows[i].from > at {
+			continue
+		}
+		r := s.l.read(u, rows[i].ID, history.MaxStale)
 		r.Bound = echoBound
 		args := []string{"FRESHET.GET", r.Key, "PROOF", "MAXSTALE", strconv.FormatInt(echoBound.Milliseconds(), 10)}
 		commands = append(commands, command{args: args, reads: []read{r}, proof: true})

@@ -44,7 +44,7 @@ func (u *UseCase) Key(id int) string {
 // Options say how much of it there is.
 type Options struct {
 	Seed       uint64
-	Keys       int           // rows that are there at first; as many ids as a tenth of it more are used, and some never
+	Keys       int           // rows that are there at first; as many ids as a tenth of it more are used, others for a moment, and some never
 	Writers    int           // connections that write in the database
 	WritePause time.Duration // of one of them, on average, between two transactions
 	Readers    int           // connections that read, for each node
@@ -66,6 +66,7 @@ type Load struct {
 
 	values   atomic.Uint64 // the last number given out
 	sessions atomic.Uint64
+	unread   atomic.Uint64 // rows that were written and nobody had read
 	tokens   tokens
 	lately   lately
 
