@@ -194,9 +194,9 @@ func (c *inbound) work(j *job) {
 	const most = 16
 	for ok := true; ok; {
 		j.serve(c)
+		c.working.Add(-1) // who has the answer may ask again
 		c.out.put(j.out)
 		c.server.giveBack(j)
-		c.working.Add(-1)
 		c.jobs.Done()
 		if c.resting.Add(1) > most {
 			c.resting.Add(-1)

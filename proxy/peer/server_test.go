@@ -191,6 +191,27 @@ func TestServingIsBounded(t *testing.T) {
 	close(release)
 }
 
+// A client that asks for its next row when it has the last one is never beyond
+// a bound of one.
+func TestAnswerGivesItsPlaceBack(t *testing.T) {
+	server := options(t, "b")
+	server.Serving = 1
+	_, address, _ := serving(t, &node{}, server)
+	l := raw(t, address)
+	users := append(appendKeys(nil, [][]byte{[]byte("users:1")}), 0)
+	l.say(t, frameLoad, request{id: 0, hops: 1}, users)
+	l.hear(t) // the schema
+	for id := uint64(0); ; {
+		if k, its, body := l.hear(t); k != frameLoaded || its != id {
+			t.Fatalf("kind %d, number %d, % x, for number %d", k, its, body, id)
+		}
+		if id++; id == 5000 {
+			return
+		}
+		l.say(t, frameLoad, request{id: id, hops: 1}, users)
+	}
+}
+
 // A server that ends loses nothing that was sent to it, and nobody holds it
 // against it.
 func TestDrainLosesNothing(t *testing.T) {
