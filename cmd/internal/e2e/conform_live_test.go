@@ -226,9 +226,6 @@ func TestConformLiveRefuses(t *testing.T) {
 	}
 }
 
-// nobody is an address where nobody listens.
-const nobody = "127.0.0.1:1"
-
 // another is an admin port that says what n's does, but for one word.
 func another(t *testing.T, n *node.Node, word, instead string) string {
 	t.Helper()

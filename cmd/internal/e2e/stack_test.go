@@ -30,7 +30,10 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-const anyPort = "127.0.0.1:0"
+const (
+	anyPort = "127.0.0.1:0"
+	nobody  = "127.0.0.1:1" // where nobody listens
+)
 
 // shop is a database with whatever else a test has started.
 type shop struct {

@@ -22,12 +22,6 @@ const (
 	echoRows  = 3                      // of each kind
 )
 
-// echoed is a row of an echo.
-type echoed struct {
-	table.Change     // the first write
-	from         int // the look that is the first to read it
-}
-
 // echo writes rows in the database and soon after that through a node, and then
 // reads them there without a session. The stream has yet to bring the first
 // write when the second has its reply, and must not bring it back over that:
@@ -57,44 +51,41 @@ func (l *Load) echo(ctx context.Context, node string, d *draw) (err error) {
 // echo makes one.
 func (s *sessionOf) echo(ctx context.Context) error {
 	whole := context.WithoutCancel(ctx)
-	rows := s.echoed()
-	var first, last []table.Change
-	for i := range rows {
-		first = append(first, rows[i].Change)
-	}
-	for _, r := range first[echoRows:] {
+	rows, from := s.echoed()
+	var last []table.Change
+	for _, r := range rows[echoRows:] {
 		last = append(last, table.Change{Op: table.Delete, ID: r.ID, Value: s.l.reserve(1)})
 	}
-	if err := s.l.transact(whole, s.conn, s.log, first, "update", false); err != nil {
+	if err := s.l.transact(whole, s.conn, s.log, rows, "update", false); err != nil {
 		return err
 	}
 	if pause.For(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
-		if err := s.answer(ctx, rows); err != nil {
+		if err := s.answer(ctx, rows, from); err != nil {
 			return err
 		}
 	}
 	return s.l.transact(whole, s.conn, s.log, last, "delete", false)
 }
 
-// echoed draws rows. Half of them are there, and are read as soon as they are
-// written; the other half nobody has read yet, and what the stream brings of them
-// can only be seen by who is the first to read it at the right time.
-func (s *sessionOf) echoed() (rows []echoed) {
+// echoed draws the first writes, and for each the look from which on its row is
+// read. Half of the rows are there, and are read as soon as they are written; the
+// other half nobody has read yet, and what the stream brings of them can only be
+// seen by who is the first to read it at the right time.
+func (s *sessionOf) echoed() (rows []table.Change, from []int) {
 	id := hotHead + contestedRows + s.d.IntN(s.d.n-hotHead-contestedRows-echoRows)
 	for i := range echoRows {
-		rows = append(rows, echoed{Change: table.Change{Op: table.Update, ID: id + i, Value: s.l.reserve(1)}})
+		rows = append(rows, table.Change{Op: table.Update, ID: id + i, Value: s.l.reserve(1)})
+		from = append(from, 0)
 	}
 	for range echoRows {
-		rows = append(rows, echoed{
-			Change: table.Change{Op: table.Put, ID: s.l.keys.unread(s.l.unread.Add(1)), Value: s.l.reserve(1)},
-			from:   s.d.IntN(echoLooks),
-		})
+		rows = append(rows, table.Change{Op: table.Put, ID: s.l.keys.unread(s.l.unread.Add(1)), Value: s.l.reserve(1)})
+		from = append(from, s.d.IntN(echoLooks))
 	}
-	return rows
+	return rows, from
 }
 
 // answer makes the second writes, and looks at what has become of them.
-func (s *sessionOf) answer(ctx context.Context, rows []echoed) error {
+func (s *sessionOf) answer(ctx context.Context, rows []table.Change, from []int) error {
 	for i := range rows {
 		if s.c == nil {
 			return nil
@@ -104,7 +95,7 @@ func (s *sessionOf) answer(ctx context.Context, rows []echoed) error {
 		}
 	}
 	for i := 0; i < echoLooks && s.c != nil; i++ {
-		if err := s.look(rows, i); err != nil {
+		if err := s.look(rows, from, i); err != nil {
 			return err
 		}
 		if !pause.For(ctx, echoPause) {
@@ -114,12 +105,12 @@ func (s *sessionOf) answer(ctx context.Context, rows []echoed) error {
 	return nil
 }
 
-// look reads rows with their proofs.
-func (s *sessionOf) look(rows []echoed, at int) error {
+// look reads the rows whose time has come, with their proofs.
+func (s *sessionOf) look(rows []table.Change, from []int, at int) error {
 	u := s.l.writable()
 	var commands []command
 	for i := range rows {
-		if rows[i].from > at {
+		if from[i] > at {
 			continue
 		}
 		r := s.l.read(u, rows[i].ID, history.MaxStale)

@@ -20,7 +20,8 @@ const contestedRows = 4
 func (k keys) hot(id int) bool { return id < hotHead }
 
 // unread is the id of a row that is written for a moment, and that nobody else
-// reads: another one for each number, until there are no more.
+// reads but whoever follows the newest write: another one for each number, until
+// there are no more.
 func (k keys) unread(number uint64) int {
 	first := k.n + k.n/10 + 1
 	return first + int(number%uint64(2*k.n-first))
