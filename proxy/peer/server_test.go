@@ -118,8 +118,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	server := options(t, "b")
 	server.Fingerprints = []uint64{1, 99}
 	_, address, _ := serving(t, &node{}, server)
-	users := appendKeys(nil, [][]byte{[]byte("users:1")})
-	users = append(users, 0)
+	users := appendReads(nil, reads(t, server.Catalog, "users:1"))
 	for name, tc := range map[string]struct {
 		kind kind
 		head request
@@ -165,8 +164,8 @@ func TestServingIsBounded(t *testing.T) {
 	server.Serving = 3
 	_, address, _ := serving(t, h, server)
 	l := raw(t, address)
-	slow := append(appendKeys(nil, [][]byte{[]byte("users:0")}), 0)
-	quick := append(appendKeys(nil, [][]byte{[]byte("users:1")}), 0)
+	slow := appendReads(nil, reads(t, server.Catalog, "users:0"))
+	quick := appendReads(nil, reads(t, server.Catalog, "users:1"))
 	l.say(t, frameLoad, request{id: 1, hops: 1}, slow)
 	<-arrived
 	l.say(t, frameLoad, request{id: 2, hops: 1}, quick)
@@ -198,17 +197,15 @@ func TestAnswerGivesItsPlaceBack(t *testing.T) {
 	server.Serving = 1
 	_, address, _ := serving(t, &node{}, server)
 	l := raw(t, address)
-	users := append(appendKeys(nil, [][]byte{[]byte("users:1")}), 0)
-	l.say(t, frameLoad, request{id: 0, hops: 1}, users)
-	l.hear(t) // the schema
-	for id := uint64(0); ; {
+	users := appendReads(nil, reads(t, server.Catalog, "users:1"))
+	for id := range uint64(5000) {
+		l.say(t, frameLoad, request{id: id, hops: 1}, users)
+		if id == 0 {
+			l.hear(t) // the schema
+		}
 		if k, its, body := l.hear(t); k != frameLoaded || its != id {
 			t.Fatalf("kind %d, number %d, % x, for number %d", k, its, body, id)
 		}
-		if id++; id == 5000 {
-			return
-		}
-		l.say(t, frameLoad, request{id: id, hops: 1}, users)
 	}
 }
 

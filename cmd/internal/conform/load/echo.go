@@ -51,7 +51,7 @@ func (l *Load) echo(ctx context.Context, node string, d *draw) (err error) {
 // echo makes one.
 func (s *sessionOf) echo(ctx context.Context) error {
 	whole := context.WithoutCancel(ctx)
-	rows, from := s.echoed()
+	rows := s.echoed()
 	var last []table.Change
 	for _, r := range rows[echoRows:] {
 		last = append(last, table.Change{Op: table.Delete, ID: r.ID, Value: s.l.reserve(1)})
@@ -60,32 +60,30 @@ func (s *sessionOf) echo(ctx context.Context) error {
 		return err
 	}
 	if pause.For(ctx, time.Duration(s.d.Int64N(int64(echoApart)))) {
-		if err := s.answer(ctx, rows, from); err != nil {
+		if err := s.answer(ctx, rows); err != nil {
 			return err
 		}
 	}
 	return s.l.transact(whole, s.conn, s.log, last, "delete", false)
 }
 
-// echoed draws the first writes, and for each the look from which on its row is
-// read. Half of the rows are there, and are read as soon as they are written; the
-// other half nobody has read yet, and what the stream brings of them can only be
-// seen by who is the first to read it at the right time.
-func (s *sessionOf) echoed() (rows []table.Change, from []int) {
+// echoed draws the first writes: echoRows of rows that are there, and as many of
+// rows that nobody has read yet.
+func (s *sessionOf) echoed() (rows []table.Change) {
 	id := hotHead + contestedRows + s.d.IntN(s.d.n-hotHead-contestedRows-echoRows)
 	for i := range echoRows {
 		rows = append(rows, table.Change{Op: table.Update, ID: id + i, Value: s.l.reserve(1)})
-		from = append(from, 0)
 	}
 	for range echoRows {
 		rows = append(rows, table.Change{Op: table.Put, ID: s.l.keys.unread(s.l.unread.Add(1)), Value: s.l.reserve(1)})
-		from = append(from, s.d.IntN(echoLooks))
 	}
-	return rows, from
+	return rows
 }
 
-// answer makes the second writes, and looks at what has become of them.
-func (s *sessionOf) answer(ctx context.Context, rows []table.Change, from []int) error {
+// answer makes the second writes, and looks at what has become of them. What the
+// stream brings of a row that nobody has read can only be seen by who is the first
+// to read it at the right time, so each of these has a first look of its own.
+func (s *sessionOf) answer(ctx context.Context, rows []table.Change) error {
 	for i := range rows {
 		if s.c == nil {
 			return nil
@@ -93,6 +91,10 @@ func (s *sessionOf) answer(ctx context.Context, rows []table.Change, from []int)
 		if err := s.put(context.WithoutCancel(ctx), rows[i].ID); err != nil {
 			return err
 		}
+	}
+	from := make([]int, len(rows)) // the look that is the first to read it
+	for i := echoRows; i < len(rows); i++ {
+		from[i] = s.d.IntN(echoLooks)
 	}
 	for i := 0; i < echoLooks && s.c != nil; i++ {
 		if err := s.look(rows, from, i); err != nil {
