@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -156,8 +155,7 @@ func (f *traffic) write(ctx context.Context, pause time.Duration) {
 		key := rng.IntN(len(f.keys))
 		v := f.begin(key)
 		if conn == nil || f.update(conn, key, v) != nil {
-			conn = f.reconnect(conn)
-			if f.settle(conn, key, v) != nil {
+			if conn = f.settle(conn, key, v); conn == nil {
 				return
 			}
 		}
@@ -175,47 +173,48 @@ func (f *traffic) update(conn *pgx.Conn, key, v int) error {
 	return err
 }
 
-// reconnect comes back with a connection to the primary, however long that
-// takes. A standby will not do: it may not have replayed yet what it has.
-func (f *traffic) reconnect(old *pgx.Conn) *pgx.Conn {
+// settle comes back with a connection to the primary, however long that takes,
+// and has found out on it whether version v of a key was committed. Whoever
+// answers may be killed before it has. A standby will not do: it may not have
+// replayed yet what it has.
+func (f *traffic) settle(old *pgx.Conn, key, v int) *pgx.Conn {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	if old != nil {
 		old.Close(ctx)
 	}
 	for {
-		conn, err := pgx.Connect(ctx, f.postgres.Load().URL("", "")+"&target_session_attrs=primary")
-		if err == nil {
+		conn, now, err := f.look(ctx, key)
+		switch {
+		case err == nil && now == v:
+			f.commit(key)
 			return conn
-		}
-		if ctx.Err() != nil {
+		case err == nil:
+			if now != v-1 {
+				f.t.Errorf("key %d has version %d in the database, and %d was written", key, now, v)
+			}
+			f.undo(key)
+			return conn
+		case ctx.Err() != nil:
 			f.t.Errorf("the database did not come back: %v", err)
+			f.undo(key)
 			return nil
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// settle finds out whether version v of a key was committed.
-func (f *traffic) settle(conn *pgx.Conn, key, v int) error {
-	if conn == nil {
-		f.undo(key)
-		return errors.New("no connection")
+// look reads a key's version on a new connection to the primary.
+func (f *traffic) look(ctx context.Context, key int) (conn *pgx.Conn, version int, err error) {
+	conn, err = pgx.Connect(ctx, f.postgres.Load().URL("", "")+"&target_session_attrs=primary")
+	if err != nil {
+		return nil, 0, err
 	}
-	var now int
-	if err := conn.QueryRow(context.Background(), "SELECT v FROM versions WHERE id = $1", key).Scan(&now); err != nil {
-		f.t.Errorf("what became of key %d, version %d: %v", key, v, err)
-		return err
+	if err = conn.QueryRow(ctx, "SELECT v FROM versions WHERE id = $1", key).Scan(&version); err != nil {
+		conn.Close(ctx)
+		return nil, 0, err
 	}
-	switch now {
-	case v:
-		f.commit(key)
-	case v - 1:
-		f.undo(key)
-	default:
-		f.t.Errorf("key %d has version %d in the database, and %d was written", key, now, v)
-	}
-	return nil
+	return conn, version, nil
 }
 
 // read asks for random keys, and judges the answers.
