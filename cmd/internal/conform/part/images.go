@@ -61,19 +61,14 @@ func imageBetween(logged []row.Field) []row.Field {
 	}
 }
 
-// pieces cuts what is appended at once behind each image of a change that is
-// not its row's last, so that readers meet it.
-func pieces(values [][]byte) (out [][][]byte) {
-	from := 0
+// untilBetween returns values up to the first image of a change that is not its
+// row's last, and what follows it.
+func untilBetween(values [][]byte) (until, rest [][]byte) {
 	for i, v := range values {
 		r, err := event.Decode(v)
 		if err == nil && r.Change != nil && !r.Change.Last && len(r.Change.After) > 2 {
-			out = append(out, values[from:i+1])
-			from = i + 1
+			return values[:i+1], values[i+1:]
 		}
 	}
-	if from < len(values) {
-		out = append(out, values[from:])
-	}
-	return out
+	return values, nil
 }

@@ -52,21 +52,19 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// One that nobody may see is appended by itself, with some time behind it.
-func TestPieces(t *testing.T) {
+// The first that nobody may see ends what is appended at once.
+func TestUntilBetween(t *testing.T) {
 	image := event.Append(nil, &event.Record{Change: &event.Change{Table: "t", Op: event.Insert, After: imageBetween([]row.Field{field("id", row.Number, "7")})}})
 	for _, test := range []struct {
-		values [][]byte
-		want   []int
+		values      [][]byte
+		until, rest int
 	}{
-		{nil, nil}, {[][]byte{change(1), change(2)}, []int{2}}, {[][]byte{change(1), image, change(2), image}, []int{2, 2}}, {[][]byte{image, checkpoint(1)}, []int{1, 1}},
+		{nil, 0, 0}, {[][]byte{change(1), change(2)}, 2, 0}, {[][]byte{change(1), image}, 2, 0},
+		{[][]byte{change(1), image, change(2), image}, 2, 2}, {[][]byte{image, checkpoint(1)}, 1, 1},
 	} {
-		var got []int
-		for _, piece := range pieces(test.values) {
-			got = append(got, len(piece))
-		}
-		if !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%d values come in pieces of %v, want %v", len(test.values), got, test.want)
+		until, rest := untilBetween(test.values)
+		if len(until) != test.until || len(rest) != test.rest {
+			t.Errorf("of %d values %d are appended at once and %d later, want %d and %d", len(test.values), len(until), len(rest), test.until, test.rest)
 		}
 	}
 }

@@ -89,7 +89,10 @@ func (b *badTopic) Append(ctx context.Context, partition int, values [][]byte) e
 		return err
 	}
 	if between {
-		return b.appendPieces(ctx, partition, values)
+		var err error
+		if values, err = b.linger(ctx, partition, values); err != nil {
+			return err
+		}
 	}
 	if len(values) == 0 {
 		return nil
@@ -108,19 +111,19 @@ func (b *badTopic) appendAll(ctx context.Context, partition int, values [][]byte
 	return err
 }
 
-// appendPieces lets some time pass behind what nobody may see.
-func (b *badTopic) appendPieces(ctx context.Context, partition int, values [][]byte) error {
-	for i, piece := range pieces(values) {
-		if i > 0 {
-			if err := sleep(ctx, Delta/20); err != nil {
-				return err
-			}
-		}
-		if err := b.appendAll(ctx, partition, piece); err != nil {
-			return err
-		}
+// linger appends up to what nobody may see, lets some time pass, so that readers
+// meet it, and returns what is to follow. Once in what is appended together: if
+// it took its time behind each one, a relay with much to append would never come
+// to its end.
+func (b *badTopic) linger(ctx context.Context, partition int, values [][]byte) (rest [][]byte, err error) {
+	until, rest := untilBetween(values)
+	if len(rest) == 0 {
+		return values, nil
 	}
-	return nil
+	if err := b.appendAll(ctx, partition, until); err != nil {
+		return nil, err
+	}
+	return rest, sleep(ctx, Delta/20)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
