@@ -71,19 +71,14 @@ func TestRelayHoldsWhatIsNotVisible(t *testing.T) {
 		syncStandby(t, p, "nosuch")
 		done := async(t, p, `UPDATE users SET v = 1 WHERE id = 1`)
 		awaitQuery(t, p, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1")
-		hidden, err := p.Query(t.Context(), "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var micros int64
-		fmt.Sscan(hidden, &micros)
+		hidden := clockOf(t, p)
 		walsender := "SELECT string_agg(pid::text, ',') FROM pg_stat_replication WHERE application_name = 'freshet relay'"
 		pid, _ := p.Query(t.Context(), walsender)
 		stacktest.Exec(t, p, "SELECT pg_sleep(12)")
 		if got := topic.changes(); len(got) != 1 {
 			t.Errorf("shipped %q before it is visible", got)
 		}
-		if _, last := topic.checkpoints(); last > proxy.Time(micros*1000) {
+		if _, last := topic.checkpoints(); last > hidden {
 			t.Errorf("a checkpoint passes what is not visible")
 		}
 		if again, _ := p.Query(t.Context(), walsender); again != pid || pid == "" {

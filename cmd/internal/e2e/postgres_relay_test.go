@@ -227,13 +227,7 @@ func ship(t *testing.T, o pglog.Options, topic relay.Topic, specs ...row.Spec) (
 // been committed by now, in every partition.
 func (s *shelf) settled(t *testing.T, p *stack.Postgres) {
 	t.Helper()
-	text, err := p.Query(t.Context(), "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var micros int64
-	fmt.Sscan(text, &micros)
-	s.passes(t, proxy.Time(micros*1000))
+	s.passes(t, clockOf(t, p))
 }
 
 func (s *shelf) passes(t *testing.T, at proxy.Time) {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+	"github.com/freshet-cache/freshet/proxy"
 )
 
 const gateBound = time.Second
@@ -99,6 +101,21 @@ func query(t *testing.T, p *stack.Postgres, q string) string {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// clockOf is what the clock of a database shows.
+func clockOf(t *testing.T, p *stack.Postgres) proxy.Time {
+	t.Helper()
+	return proxy.Time(number(t, query(t, p, "SELECT (extract(epoch FROM clock_timestamp()) * 1e9)::int8")))
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func awaitQuery(t *testing.T, p *stack.Postgres, q, want string) {

@@ -185,22 +185,29 @@ func (f *traffic) settle(old *pgx.Conn, key, v int) *pgx.Conn {
 	}
 	for {
 		conn, now, err := f.look(ctx, key)
-		switch {
-		case err == nil && now == v:
-			f.commit(key)
+		if err == nil {
+			f.became(key, v, now)
 			return conn
-		case err == nil:
-			if now != v-1 {
-				f.t.Errorf("key %d has version %d in the database, and %d was written", key, now, v)
-			}
-			f.undo(key)
-			return conn
-		case ctx.Err() != nil:
+		}
+		if ctx.Err() != nil {
 			f.t.Errorf("the database did not come back: %v", err)
 			f.undo(key)
 			return nil
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// became notes what became of version v of a key: now is the version that the
+// database has.
+func (f *traffic) became(key, v, now int) {
+	switch now {
+	case v:
+		f.commit(key)
+	case v - 1:
+		f.undo(key)
+	default:
+		f.t.Errorf("key %d has version %d in the database, and %d was written", key, now, v)
 	}
 }
 

@@ -3,12 +3,12 @@ package e2e
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/freshet-cache/freshet/cmd/internal/stack"
 	"github.com/freshet-cache/freshet/cmd/internal/stack/stacktest"
+	"github.com/freshet-cache/freshet/proxy"
 )
 
 const refillSettings = `
@@ -73,19 +73,10 @@ func TestRealRefills(t *testing.T) {
 // its change is being applied is a fill.
 func applied(t *testing.T, p *stack.Postgres, c *client, unchanged string) {
 	t.Helper()
-	now := nanoseconds(t, query(t, p, "SELECT (extract(epoch FROM clock_timestamp()) * 1e9)::bigint"))
+	now := clockOf(t, p)
 	eventually(t, "the changes are applied", func() bool {
-		return nanoseconds(t, c.proof(unchanged)["as_of"]) > now
+		return proxy.Time(number(t, c.proof(unchanged)["as_of"])) > now
 	})
-}
-
-func nanoseconds(t *testing.T, text string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // proof reads a key, and what is told about the value.

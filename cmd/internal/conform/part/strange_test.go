@@ -3,6 +3,7 @@ package part
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -52,21 +53,46 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// between is a change with an image that nobody may see.
+func between() []byte {
+	return event.Append(nil, &event.Record{Change: &event.Change{Table: "t", Op: event.Insert, After: imageBetween([]row.Field{field("id", row.Number, "7")})}})
+}
+
 // The first that nobody may see ends what is appended at once.
 func TestUntilBetween(t *testing.T) {
-	image := event.Append(nil, &event.Record{Change: &event.Change{Table: "t", Op: event.Insert, After: imageBetween([]row.Field{field("id", row.Number, "7")})}})
 	for _, test := range []struct {
 		values      [][]byte
 		until, rest int
 	}{
-		{nil, 0, 0}, {[][]byte{change(1), change(2)}, 2, 0}, {[][]byte{change(1), image}, 2, 0},
-		{[][]byte{change(1), image, change(2), image}, 2, 2}, {[][]byte{image, checkpoint(1)}, 1, 1},
+		{nil, 0, 0}, {[][]byte{change(1), change(2)}, 2, 0}, {[][]byte{change(1), between()}, 2, 0},
+		{[][]byte{change(1), between(), change(2), between()}, 2, 2}, {[][]byte{between(), checkpoint(1)}, 1, 1},
 	} {
 		until, rest := untilBetween(test.values)
 		if len(until) != test.until || len(rest) != test.rest {
 			t.Errorf("of %d values %d are appended at once and %d later, want %d and %d", len(test.values), len(until), len(rest), test.until, test.rest)
 		}
 	}
+}
+
+// However much nobody may see is appended together, it holds up the relay once.
+func TestLinger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &topicLog{map[int][][]byte{}}
+		bad := &badTopic{}
+		topic, orders := bad.over(log), bad.orders()
+		told(t, orders, "between 1")
+		values := slices.Repeat([][]byte{change(1), between()}, 100)
+		began := time.Now()
+		if err := topic.Append(t.Context(), 0, values); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != Delta/20 {
+			t.Errorf("it held up the relay for %v", took)
+		}
+		if got := len(log.appended[0]); got != len(values) {
+			t.Errorf("%d of %d were appended", got, len(values))
+		}
+	})
 }
 
 // lockedLog is a topicLog for several at once.
